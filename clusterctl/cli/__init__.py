@@ -1,0 +1,1 @@
+"""The click commands: parse, call one function, show."""

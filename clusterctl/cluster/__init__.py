@@ -1,0 +1,1 @@
+"""What is done to a cluster: probe, judge, start, watch, tear down."""

@@ -1,0 +1,1 @@
+"""YAML text to checked values: the inventory (where) and the recipe (what)."""

@@ -1,0 +1,212 @@
+"""The frozen values that flow from step to step. Sizes carry their unit in the name; unknown is `None`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+MIB = 1024 * 1024
+
+
+class Role(StrEnum):
+    """What a node does in the cluster."""
+
+    HEAD = "head"
+    WORKER = "worker"
+
+
+class Severity(StrEnum):
+    """Whether a problem stops `up` (error) or is only shown (warning, note)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a node: a stable code, what was seen, and the next step."""
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What a program says of its own build. Every part may be unknown, and unknown never equals unknown."""
+
+    number: int | None = None
+    commit: str | None = None
+    version: str | None = None
+
+    @property
+    def tag(self) -> str | None:
+        """The release tag, `b11434`, where the number is known."""
+        return None if self.number is None else f"b{self.number}"
+
+    def __str__(self) -> str:
+        name = self.tag or self.version or "unknown build"
+        return f"{name} ({self.commit})" if self.commit else name
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A compute device as a llama.cpp program lists it; sizes in MiB, `None` where the listing can't tell."""
+
+    name: str
+    description: str
+    total_mib: int | None
+    free_mib: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An executable found on a node. `fingerprint` changes whenever the file does."""
+
+    path: str
+    fingerprint: str
+    modified_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An IPv4 address of a node and the interface that carries it."""
+
+    interface: str
+    address: str
+    prefix_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A listening TCP socket; `pid` and `program` are `None` when the SSH user may not see them."""
+
+    address: str
+    port: int
+    pid: int | None = None
+    program: str | None = None
+
+
+# --- planning -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """How the model will be served: everything of a recipe that costs memory or time.
+
+    `slots` is `--parallel`; `cpu_layers` layers (the first ones) stay on the head's CPU.
+    """
+
+    context: int
+    slots: int = 1
+    kv_unified: bool = False
+    kv_type_k: str = "f16"
+    kv_type_v: str = "f16"
+    flash_attention: bool = True
+    batch_logical: int = 2048
+    batch_physical: int = 512
+    cpu_layers: int = 0
+    swa_full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of one device, or of the head's own memory, in llama.cpp's three columns."""
+
+    model_bytes: int = 0
+    kv_bytes: int = 0
+    compute_bytes: int = 0
+
+    @property
+    def total_bytes(self) -> int:
+        """Sum of the three columns."""
+        return self.model_bytes + self.kv_bytes + self.compute_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A device that may take layers: where it is, what it may hold, how fast it is.
+
+    `rpc_endpoint` is `address:port` for a worker's device and `None` for the head's own. Offers are listed in
+    device order: workers as in the inventory, the head's own last.
+    """
+
+    node: str
+    device: str
+    description: str
+    backend: str | None
+    rpc_endpoint: str | None
+    budget_bytes: int
+    bandwidth_gb_s: float | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the device belongs to the head itself."""
+        return self.rpc_endpoint is None
+
+    @property
+    def label(self) -> str:
+        """`node/device`, as a recipe's manual split names it."""
+        return f"{self.node}/{self.device}"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one device gets: `slots` counts its layers plus one if it holds the output layer."""
+
+    offer: Offer
+    first_layer: int | None
+    last_layer: int | None
+    has_output: bool
+    slots: int
+    memory: Memory
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A suggestion or a warning about the plan."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Expected speed; `None` where the facts don't carry a figure. `bound_by` names the bottleneck in words."""
+
+    decode_tok_s: float | None = None
+    decode_ceiling_tok_s: float | None = None
+    prefill_tok_s: float | None = None
+    load_s: float | None = None
+    bound_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Layers on devices, in device order; `unused` names every device left out, with the reason."""
+
+    strategy: str
+    n_layer: int
+    shares: tuple[Share, ...]
+    unused: tuple[tuple[Offer, str], ...]
+    host: Memory
+    cpu_layers: int = 0
+
+    @property
+    def tensor_split(self) -> tuple[int, ...]:
+        """Integer slot counts for `--tensor-split`, in device order."""
+        return tuple(share.slots for share in self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCommand:
+    """The exact program call of one node; `env` holds only what clusterctl sets."""
+
+    node: str
+    role: Role
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)

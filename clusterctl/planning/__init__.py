@@ -1,0 +1,1 @@
+"""Which layer goes where: memory, the split, the estimate. Pure."""

@@ -1,0 +1,1 @@
+"""Commands as values, and the transports that carry them to a node."""

@@ -1,0 +1,1 @@
+"""Events and results as text: rich on a terminal, plain lines elsewhere."""
