@@ -176,7 +176,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Expected speed; `None` where the facts don't carry a figure. `bound_by` names the bottleneck in words."""
+    """Expected speed, `None` where the facts carry no figure; `bound_by` names the bottleneck in words."""
 
     decode_tok_s: float | None = None
     decode_ceiling_tok_s: float | None = None
