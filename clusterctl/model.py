@@ -90,6 +90,37 @@ class Listener:
     program: str | None = None
 
 
+# --- progress -----------------------------------------------------------------------------------------
+
+
+class Outcome(StrEnum):
+    """How a step stands. `WOULD` is a change that a dry run left out."""
+
+    STARTED = "started"
+    WAITING = "waiting"
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    WOULD = "would change"
+    FAILED = "failed"
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event. `node` is `None` where the step is the whole cluster's; `detail` is for people."""
+
+    title: str
+    outcome: Outcome
+    node: str | None = None
+    seconds: float = 0.0
+    detail: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether this is the last word on its step."""
+        return self.outcome not in (Outcome.STARTED, Outcome.WAITING)
+
+
 # --- planning -------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,93 @@
+"""What every command gets: the global options, and the few ways in which commands read and show.
+
+This module is loaded for `--help` as well, so it imports what costs time only where it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from clusterctl.errors import UsageError
+from clusterctl.ui.screen import Color, Screen
+
+if TYPE_CHECKING:
+    from clusterctl.config.inventory import Inventory
+    from clusterctl.config.recipe import Recipe
+
+
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The global options, from before or after the command, or from the environment."""
+
+    inventory: str | None = None
+    recipe: str | None = None
+    as_json: bool = False
+    verbosity: int = 0
+    no_progress: bool = False
+    color: str = "auto"
+
+    def load_inventory(self) -> Inventory:
+        """Read the inventory.
+
+        Raises:
+            UsageError: if none is named; there is no hidden default, so nobody acts on hosts by accident.
+            ConfigError: with all faults of the file.
+        """
+        from clusterctl.config.loading import load_inventory  # noqa: PLC0415
+
+        if self.inventory is None:
+            raise UsageError(
+                "no inventory is named",
+                hint="pass -i FILE or set CLUSTERCTL_INVENTORY; `clusterctl init HOST…` writes one",
+            )
+        return load_inventory(Path(self.inventory), os.environ)
+
+    def load_recipe(self) -> Recipe:
+        """Read the recipe.
+
+        Raises:
+            UsageError: if none is named.
+            ConfigError: with all faults of the file.
+        """
+        recipe = self.load_recipe_if_named()
+        if recipe is None:
+            raise UsageError(
+                "no recipe is named",
+                hint="pass -r FILE or set CLUSTERCTL_RECIPE; recipes/example.yaml explains every key",
+            )
+        return recipe
+
+    def load_recipe_if_named(self) -> Recipe | None:
+        """Read the recipe, or return `None` if none is named."""
+        from clusterctl.config.loading import load_recipe  # noqa: PLC0415
+
+        return None if self.recipe is None else load_recipe(Path(self.recipe), os.environ)
+
+    def screen(self) -> Screen:
+        """How to write: data on stdout, everything else on stderr."""
+        return Screen(Color(self.color), no_progress=self.no_progress, verbosity=self.verbosity)
+
+    def show(self, report: Report, view: Callable[[Screen, Report], None]) -> None:
+        """Print a report: as one JSON document with `--json`, else as `view` draws it."""
+        if self.as_json:
+            click.echo(to_json(report))
+        else:
+            view(self.screen(), report)
+
+
+def to_json(report: object) -> str:
+    """A report, or plain data, as the text of one JSON document."""
+    return json.dumps(asdict(report) if is_dataclass(report) and not isinstance(report, type) else report)
+
+
+pass_app = click.make_pass_decorator(App)

@@ -1,0 +1,39 @@
+"""`clusterctl check`."""
+
+from __future__ import annotations
+
+import click
+
+from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.main import GlobalCommand
+from clusterctl.cli.running import run
+from clusterctl.cluster.examine import Examination, check_report, demand_fitness, examine
+from clusterctl.cluster.session import session
+from clusterctl.config.inventory import Inventory
+from clusterctl.config.recipe import Recipe
+from clusterctl.errors import ClusterctlError
+from clusterctl.ui.check import show_check
+
+
+@click.command(cls=GlobalCommand)
+@pass_app
+def check(app: App) -> int:
+    """Reach every node; compare builds, devices, addresses, ports and files.
+
+    Changes nothing. With a recipe (-r) the model's files and the head's port are looked at too. The exit code
+    is the one with which `up` would refuse: 3 a node can't be reached, 4 builds differ or can't be told, 6
+    anything else, 0 all is well.
+    """
+    inventory, recipe = app.load_inventory(), app.load_recipe_if_named()
+    examination = run(_examine(inventory, recipe))
+    app.show(check_report(inventory, examination), show_check)
+    try:
+        demand_fitness(examination, allow_skew=False)
+    except ClusterctlError as error:
+        return error.exit_code
+    return 0
+
+
+async def _examine(inventory: Inventory, recipe: Recipe | None) -> Examination:
+    async with session(inventory) as opened:
+        return await examine(opened, inventory, recipe)

@@ -1,0 +1,46 @@
+"""`clusterctl down`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.main import GlobalCommand
+from clusterctl.cli.running import run
+from clusterctl.cluster.down import tear_down
+from clusterctl.errors import Degraded
+from clusterctl.reports import ActionReport, LeftReport
+from clusterctl.ui.action import show_action
+from clusterctl.ui.progress import Progress
+
+
+@click.command(cls=GlobalCommand)
+@click.option("--dry-run", is_flag=True, help="Show what would be ended; end nothing.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--node", "nodes", multiple=True, metavar="NAME", help="Only this node; may be repeated.")
+@click.option("--force", is_flag=True, help="End workers even while a head is attached that stays.")
+@pass_app
+def down(app: App, dry_run: bool, yes: bool, nodes: tuple[str, ...], force: bool) -> int:
+    """Tear the cluster down, head first, and prove that nothing is left.
+
+    Ends only what clusterctl has on record on the nodes and what still matches that record. Exit code 9: some
+    of it is left, or a node could not be reached.
+    """
+    inventory = app.load_inventory()
+    if not (yes or dry_run or app.as_json) and sys.stdin.isatty():
+        click.confirm(
+            f"End cluster {inventory.cluster} on {', '.join(nodes) or 'all nodes'}?", abort=True, err=True
+        )
+    with Progress(app.screen()) as progress:
+        cleared = run(tear_down(inventory, progress, dry=dry_run, force=force, only=nodes))
+    report = ActionReport(
+        ok=not cleared.left,
+        changed=cleared.changed and not dry_run,
+        endpoint=None,
+        steps=progress.steps,
+        left=tuple(LeftReport(node, reason) for node, reason in cleared.left.items()),
+    )
+    app.show(report, show_action)
+    return Degraded.exit_code if cleared.left else 0

@@ -1,0 +1,196 @@
+"""The `clusterctl` program: global options, the table of commands, and how errors reach the user.
+
+Only click is imported here; a command's own module, and what it needs, is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import fields, replace
+from importlib import import_module
+from typing import Any
+
+import click
+
+from clusterctl import __version__
+from clusterctl.cli.app import App, to_json
+from clusterctl.errors import ClusterctlError, Interrupted
+from clusterctl.ui.screen import Screen
+
+COMMANDS = {
+    "check": "Reach every node; compare builds, devices, addresses, ports and files.",
+    "plan": "Show which device gets which layers, and the exact commands. Changes nothing.",
+    "up": "Bring the cluster up: workers first, then the head.",
+    "status": "Show what runs, where, since when, and how well.",
+    "logs": "Show the logs of the head and the workers, prefixed by node.",
+    "down": "Tear the cluster down, head first, and prove that nothing is left.",
+    "unlock": "Remove the lock that a crashed command left behind.",
+    "schema": "Print the JSON Schema of an inventory or a recipe.",
+    "completion": "Print the completion script for a shell.",
+    "version": "Print the version of clusterctl.",
+}
+
+GLOBAL_OPTIONS = (
+    click.Option(
+        ["-i", "--inventory"],
+        metavar="FILE",
+        envvar="CLUSTERCTL_INVENTORY",
+        show_envvar=True,
+        help="Where the cluster runs.",
+    ),
+    click.Option(
+        ["-r", "--recipe"],
+        metavar="FILE",
+        envvar="CLUSTERCTL_RECIPE",
+        show_envvar=True,
+        help="What it serves.",
+    ),
+    click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on stdout."),
+    click.Option(["-v", "--verbose", "verbosity"], count=True, help="Say more; repeat for even more."),
+    click.Option(["--no-progress"], is_flag=True, help="No live display; plain lines instead."),
+    click.Option(
+        ["--color"],
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        help="When to use colour. NO_COLOR is honoured.",
+    ),
+)
+
+
+def _merged(app: App, parameters: dict[str, Any]) -> App:
+    """Take the global options out of a command's parameters; what was given there wins."""
+    given = {field.name: parameters.pop(field.name) for field in fields(App) if field.name in parameters}
+    defaults = App()
+    changed = {name: value for name, value in given.items() if value not in (None, getattr(defaults, name))}
+    return replace(app, **changed)
+
+
+class GlobalCommand(click.Command):
+    """A command that takes the global options after its name as well."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own options, then the global ones."""
+        return [*super().get_params(ctx), *GLOBAL_OPTIONS]
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Merge the global options into the `App` before the command runs."""
+        ctx.obj = _merged(ctx.obj or App(), ctx.params)
+        return super().invoke(ctx)
+
+
+class CommandTable(click.Group):
+    """Commands by name; a module is imported only when its command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order in which they are used."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and return the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"clusterctl.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the nearest one."""
+        from difflib import get_close_matches  # noqa: PLC0415
+
+        name = args[0]
+        near = get_close_matches(name, COMMANDS, 1)
+        if name not in COMMANDS and near:
+            ctx.fail(f"no such command `{name}`; did you mean `{near[0]}`?")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=CommandTable,
+    params=list(GLOBAL_OPTIONS),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="clusterctl")
+@click.pass_context
+def cli(ctx: click.Context, /, **options: object) -> None:
+    """Bring up, check, watch and tear down llama.cpp RPC clusters of unlike machines.
+
+    \b
+    Every command needs an inventory (-i) that says where the nodes are;
+    plan and up also need a recipe (-r) that says what to serve.
+    """
+    ctx.obj = _merged(App(), options)
+
+
+def main() -> None:
+    """Run the program and leave with the exit code of the contract."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; no error leaves a traceback."""
+    try:
+        outcome = cli.main(arguments, prog_name="clusterctl", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has left, as `| head` does; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, click.Abort) as error:
+        problem: ClusterctlError = _interrupted(error)
+    except ClusterctlError as error:
+        problem = error
+    except Exception as error:
+        # The last resort: whatever was not foreseen is a fault of ours, and no traceback helps the user.
+        if "-vv" in arguments:
+            raise
+        problem = _unexpected(error)
+    return _fail(arguments, problem)
+
+
+def _interrupted(error: BaseException) -> Interrupted:
+    interrupted = Interrupted("interrupted", hint="`clusterctl status` shows what runs, `clusterctl down` ends it")
+    for note in getattr(error.__cause__ or error, "__notes__", ()):
+        interrupted.add_note(note)
+    return interrupted
+
+
+def _unexpected(error: Exception) -> ClusterctlError:
+    return ClusterctlError(
+        f"unexpected {type(error).__name__}: {error}",
+        hint="this is a bug in clusterctl; run the command again with -vv and report what it prints",
+    )
+
+
+def _fail(arguments: list[str], error: ClusterctlError) -> int:
+    from clusterctl.ui.failure import show_error  # noqa: PLC0415
+
+    if "--json" in arguments:
+        click.echo(
+            to_json(
+                {
+                    "ok": False,
+                    "error": {
+                        "exit_code": error.exit_code,
+                        "node": error.node,
+                        "message": str(error),
+                        "hint": error.hint,
+                    },
+                }
+            )
+        )
+    show_error(Screen(), error)
+    return error.exit_code

@@ -1,0 +1,46 @@
+"""`clusterctl up`."""
+
+from __future__ import annotations
+
+import click
+
+from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.main import GlobalCommand
+from clusterctl.cli.running import run
+from clusterctl.cluster.bringup import Options
+from clusterctl.cluster.up import bring_up
+from clusterctl.reports import ActionReport
+from clusterctl.ui.action import show_action
+from clusterctl.ui.progress import Progress
+
+
+@click.command(cls=GlobalCommand)
+@click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
+@click.option("--replace", is_flag=True, help="End what runs of this cluster, then start anew.")
+@click.option("--wait/--no-wait", default=True, help="Wait until a token has come back (default).")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=1),
+    metavar="S",
+    help="Seconds to wait for the model to load. Default: by the model's size.",
+)
+@click.option("--allow-skew", is_flag=True, help="Start although builds differ or can't be told.")
+@pass_app
+def up(app: App, dry_run: bool, replace: bool, wait: bool, timeout_s: float | None, allow_skew: bool) -> None:
+    """Bring the cluster up: workers first, then the head.
+
+    A second `up` finds everything as planned and changes nothing. If anything fails, or on Ctrl-C, what this
+    run started is ended again.
+    """
+    inventory, recipe = app.load_inventory(), app.load_recipe()
+    options = Options(allow_skew=allow_skew, replace=replace, wait=wait, timeout_s=timeout_s)
+    with Progress(app.screen()) as progress:
+        brought = run(bring_up(inventory, recipe, options, progress, dry=dry_run))
+    report = ActionReport(
+        ok=True,
+        changed=brought.changed and not dry_run,
+        endpoint=brought.url,
+        steps=progress.steps,
+    )
+    app.show(report, show_action)

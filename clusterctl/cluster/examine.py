@@ -1,0 +1,135 @@
+"""Looking at all nodes of a cluster and judging what was found: the start of `check`, `plan` and `up`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clusterctl.cluster.endpoint import rpc_address
+from clusterctl.cluster.facts import NodeFacts, probe
+from clusterctl.cluster.preflight import judge_node
+from clusterctl.cluster.session import Session
+from clusterctl.cluster.skew import judge_skew, stated_build
+from clusterctl.config.inventory import Inventory, Node
+from clusterctl.config.recipe import Recipe
+from clusterctl.errors import BuildSkew, ClusterctlError, NodesFailed, StartFailed, raise_all
+from clusterctl.llama.model_parts import part_names
+from clusterctl.model import Problem, Role, Severity
+from clusterctl.remote.fanout import on_all
+from clusterctl.remote.transport import Transport
+from clusterctl.reports import BuildReport, CheckReport, NodeReport, ProgramsReport, SkewReport
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Facts of the nodes that answered, the errors of those that did not, and the judgement on both."""
+
+    facts: Mapping[str, NodeFacts]
+    failed: Mapping[str, ClusterctlError]
+    skew: SkewReport
+    problems: Mapping[str, tuple[Problem, ...]]
+
+    @property
+    def errors(self) -> list[tuple[str, Problem]]:
+        """Every problem that stops `up`, with its node."""
+        return [
+            (node, problem)
+            for node, problems in self.problems.items()
+            for problem in problems
+            if problem.severity is Severity.ERROR
+        ]
+
+
+async def examine(opened: Session, inventory: Inventory, recipe: Recipe | None) -> Examination:
+    """Probe every reachable node, one round trip each, and judge builds and problems."""
+    files = wanted_files(recipe)
+
+    async def look(name: str, transport: Transport) -> NodeFacts:
+        node = inventory.node(name)
+        is_head = node.role is Role.HEAD
+        ports = ([recipe.server.port] if recipe else []) if is_head else [node.rpc.port]
+        return await probe(transport, inventory, node, files if is_head else (), ports)
+
+    known = {node.name: opened.nodes[node.name] for node in inventory.nodes if node.name in opened.nodes}
+    looked = await on_all(known, look)
+    return Examination(
+        facts=looked.done,
+        failed={**opened.unreachable, **looked.failed},
+        skew=judge_skew(inventory, looked.done),
+        problems={
+            name: judge_node(inventory, recipe, inventory.node(name), facts) for name, facts in looked.done.items()
+        },
+    )
+
+
+def wanted_files(recipe: Recipe | None) -> tuple[str, ...]:
+    """The files that the head must have: all parts of the model, the draft model, the API keys."""
+    if recipe is None:
+        return ()
+    draft = part_names(recipe.draft.path) if recipe.draft and recipe.draft.path else ()
+    keys = (recipe.server.api_key_file,) if recipe.server.api_key_file else ()
+    return (*part_names(recipe.model.path), *draft, *keys)
+
+
+def demand_fitness(examination: Examination, *, allow_skew: bool) -> None:
+    """Raise what stands between these nodes and a cluster, gravest kind first; return nothing if all is well.
+
+    Raises:
+        NodeUnreachable: if a node could not be reached or understood.
+        BuildSkew: if builds differ or can't be told, unless allowed.
+        StartFailed: for every other error, all nodes' at once.
+    """
+    raise_all(list(examination.failed.values()))
+    skew = skew_error(examination.skew)
+    if skew is not None and not allow_skew:
+        raise skew
+    raise_all(
+        [
+            StartFailed(problem.message, node=node, hint=problem.hint or None)
+            for node, problem in examination.errors
+        ]
+    )
+
+
+def skew_error(skew: SkewReport) -> ClusterctlError | None:
+    """The error that a skew report amounts to, or `None` for a match."""
+    errors = [
+        BuildSkew(f"{item.subject}: {item.reason}", node=item.node, hint=item.fix or None)
+        for item in skew.evidence
+        if item.verdict != "match"
+    ]
+    if not errors:
+        return None
+    return errors[0] if len(errors) == 1 else NodesFailed(errors)
+
+
+def check_report(inventory: Inventory, examination: Examination) -> CheckReport:
+    """The examination as the document of `check --json`."""
+    ok = not (examination.failed or examination.errors) and examination.skew.status == "match"
+    nodes = tuple(_node_report(inventory, node, examination) for node in inventory.nodes)
+    return CheckReport(ok, examination.skew, nodes)
+
+
+def _node_report(inventory: Inventory, node: Node, examination: Examination) -> NodeReport:
+    facts = examination.facts.get(node.name)
+    if facts is None:
+        error = examination.failed[node.name]
+        problem = Problem("unreachable", Severity.ERROR, error.message, error.hint or "")
+        return NodeReport(node.name, node.role, reachable=False, problems=(problem,))
+    address = rpc_address(inventory, node, facts) if node.role is Role.WORKER else None
+    build = stated_build(facts)
+    return NodeReport(
+        name=node.name,
+        role=node.role,
+        reachable=True,
+        os=facts.observation.system.os,
+        arch=facts.observation.system.arch,
+        build=BuildReport(build.tag, build.number, build.commit, build.version) if build else None,
+        programs=ProgramsReport(
+            facts.head_program[0] if facts.head_program else None,
+            facts.worker_program.path if facts.worker_program else None,
+        ),
+        rpc_address=address if isinstance(address, str) else None,
+        devices=facts.devices or (),
+        problems=examination.problems[node.name],
+    )

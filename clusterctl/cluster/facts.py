@@ -1,0 +1,158 @@
+"""All that is known of a node before anything is decided: one round trip, then pure parsing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusterctl.cluster.observation import Observation, ask, parse_observation
+from clusterctl.config.inventory import Inventory, Node
+from clusterctl.llama.build import parse_build
+from clusterctl.llama.devices import parse_devices
+from clusterctl.llama.flags import Flags, parse_help, parse_worker_usage
+from clusterctl.llama.library_commit import commit_candidates
+from clusterctl.model import Address, Build, Device, Program, Role
+from clusterctl.remote import commands
+from clusterctl.remote.answer import Section
+from clusterctl.remote.transport import Transport
+
+_LINUX_ADDRESS = re.compile(r"^\d+: (\S+) +inet ([\d.]+)/(\d+)", re.MULTILINE)
+_IFCONFIG_INTERFACE = re.compile(r"^(\S+?):? ", re.MULTILINE)
+_IFCONFIG_ADDRESS = re.compile(r"inet (?:addr:)?([\d.]+).*?(?:netmask |Mask:)(0x[0-9a-f]{8}|[\d.]+)")
+_MISSING_LIBRARY = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
+HEAD_PROGRAMS = ("llama-server", "llama")
+WORKER_PROGRAMS = ("ggml-rpc-server", "rpc-server")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """The facts of one node. `None` means unknown, and no check passes on it.
+
+    `devices` are those the node's own program lists: the worker program's on a worker, `llama-server`'s on
+    the head. `files` gives the size in bytes of each file asked for, `None` for a missing one.
+    """
+
+    node: str
+    observation: Observation
+    addresses: tuple[Address, ...]
+    memory_text: str
+    programs: tuple[Program, ...]
+    version_text: str
+    build: Build | None
+    flags: Flags | None
+    worker_flags: Flags | None
+    devices: tuple[Device, ...] | None
+    devices_text: str
+    library_commits: frozenset[str]
+    missing_libraries: tuple[str, ...]
+    files: Mapping[str, int | None]
+
+    @property
+    def head_program(self) -> tuple[str, ...] | None:
+        """How the head is called: `llama-server`, or `llama serve` where only the unified program is there."""
+        program = self._first(HEAD_PROGRAMS)
+        if program is None:
+            return None
+        return (program.path, "serve") if _name(program) == "llama" else (program.path,)
+
+    @property
+    def worker_program(self) -> Program | None:
+        """The worker program; the new name wins, for the old one beside it is stale."""
+        return self._first(WORKER_PROGRAMS)
+
+    @property
+    def worker_programs(self) -> tuple[Program, ...]:
+        """Every worker program found."""
+        return tuple(program for program in self.programs if _name(program) in WORKER_PROGRAMS)
+
+    def _first(self, names: Sequence[str]) -> Program | None:
+        found = {_name(program): program for program in reversed(self.programs)}
+        return next((found[name] for name in names if name in found), None)
+
+
+async def probe(
+    transport: Transport, inventory: Inventory, node: Node, files: Sequence[str], ports: Sequence[int]
+) -> NodeFacts:
+    """Gather the facts of `node` in one round trip.
+
+    Raises:
+        NodeUnreachable: if the node is gone.
+        ClusterctlError: if its answer can't be understood.
+    """
+    command = commands.probe(
+        inventory.cluster,
+        node.role,
+        bin_dir=node.llama.bin_dir,
+        ports=ports,
+        files=files,
+        env=node.env,
+    )
+    return parse_facts(node, files, await ask(transport, command))
+
+
+def parse_facts(node: Node, files: Sequence[str], sections: Mapping[str, Section]) -> NodeFacts:
+    """Read the sections of a probe."""
+    version, help_, usage, listing, libraries, commits = (
+        sections.get(name, Section(0, "")).text
+        for name in ("version", "help", "worker_help", _listing_of(node), "libraries", "commits")
+    )
+    return NodeFacts(
+        node=node.name,
+        observation=parse_observation(node.name, sections),
+        addresses=parse_addresses(sections["addresses"].text),
+        memory_text=sections["memory"].text,
+        programs=tuple(_programs(sections)),
+        version_text=version,
+        build=parse_build(version),
+        flags=parse_help(help_),
+        worker_flags=parse_worker_usage(usage),
+        devices=parse_devices(listing),
+        devices_text=listing,
+        library_commits=commit_candidates(commits),
+        missing_libraries=tuple(_MISSING_LIBRARY.findall(libraries)),
+        files=dict(zip(files, _sizes(sections["files"]), strict=False)),
+    )
+
+
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """Return the IPv4 addresses in the output of `ip -4 -o addr show` or `ifconfig`."""
+    found = tuple(Address(name, ip, int(bits)) for name, ip, bits in _LINUX_ADDRESS.findall(text))
+    return found or tuple(_ifconfig_addresses(text))
+
+
+def _ifconfig_addresses(text: str) -> list[Address]:
+    found, interface = [], ""
+    for line in text.splitlines():
+        if not line[:1].isspace() and (match := _IFCONFIG_INTERFACE.match(line)):
+            interface = match[1]
+        if match := _IFCONFIG_ADDRESS.search(line):
+            found.append(Address(interface, match[1], _prefix_length(match[2])))
+    return found
+
+
+def _prefix_length(mask: str) -> int:
+    if mask.startswith("0x"):
+        return int(mask, 16).bit_count()
+    return sum(int(part).bit_count() for part in mask.split("."))
+
+
+def _listing_of(node: Node) -> str:
+    return "devices" if node.role is Role.HEAD else "worker_devices"
+
+
+def _programs(sections: Mapping[str, Section]) -> list[Program]:
+    programs = []
+    for name, section in sections.items():
+        if name.startswith("program:") and len(section.lines) == 2:
+            fingerprint, modified = section.lines
+            programs.append(Program(name.removeprefix("program:"), fingerprint, int(modified)))
+    return programs
+
+
+def _name(program: Program) -> str:
+    return program.path.rpartition("/")[2]
+
+
+def _sizes(section: Section) -> list[int | None]:
+    return [int(size) if (size := line.split(" ", 1)[0]).isdigit() else None for line in section.lines]

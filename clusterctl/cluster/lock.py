@@ -1,0 +1,103 @@
+"""The cluster's lock: kept on the head, named after its holder, and a lease that expires by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import json
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from clusterctl.errors import ClusterctlError, LockHeld
+from clusterctl.remote import commands
+from clusterctl.remote.transport import Transport
+
+LEASE_S = 60
+BEAT_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a lock: the user and machine, the process there, the command and since when."""
+
+    who: str
+    where: str
+    pid: int
+    command: str
+    since: str
+
+    @classmethod
+    def of_this_process(cls, command: str) -> Owner:
+        """This process, about to run `command`."""
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(getpass.getuser(), socket.gethostname(), os.getpid(), command, since)
+
+    def __str__(self) -> str:
+        return f"{self.who}@{self.where} (pid {self.pid}) runs `{self.command}` since {self.since}"
+
+
+@asynccontextmanager
+async def holding(head: Transport, cluster: str, command: str) -> AsyncIterator[None]:
+    """Hold the cluster's lock while the body runs, and keep saying so.
+
+    Raises:
+        LockHeld: if another holds it, with its name and how to get past it.
+    """
+    token = secrets.token_hex(8)
+    owner = json.dumps(asdict(Owner.of_this_process(command)))
+    await _acquire(head, cluster, token, owner)
+    beating = asyncio.create_task(_beat(head, cluster, token))
+    try:
+        yield
+    finally:
+        beating.cancel()
+        with contextlib.suppress(asyncio.CancelledError, ClusterctlError):
+            await beating
+        # A lost connection leaves the lock to its lease.
+        with contextlib.suppress(ClusterctlError):
+            await head.run(commands.lock("release", cluster, token, lease_s=LEASE_S))
+
+
+async def break_lock(head: Transport, cluster: str) -> str | None:
+    """Remove the lock whoever holds it; return who did, or `None` if nobody."""
+    output = await head.run(commands.lock("break", cluster, "broken", lease_s=LEASE_S))
+    return None if output.exit_status else _holder(output.stdout)[0]
+
+
+async def _acquire(head: Transport, cluster: str, token: str, owner: str) -> None:
+    output = await head.run(commands.lock("acquire", cluster, token, lease_s=LEASE_S, owner=owner))
+    if output.exit_status == 0:
+        return
+    if output.exit_status != 3:
+        raise ClusterctlError(
+            f"could not take the cluster's lock: {output.stderr.strip()[:300]}",
+            node=head.node,
+            hint="look at free disk space and at the user's rights in ~/.local/state",
+        )
+    holder, age_s = _holder(output.stdout)
+    raise LockHeld(
+        f"the cluster is locked: {holder}, last sign of life {age_s} s ago",
+        node=head.node,
+        hint=f"wait for it; a dead holder's lock expires {LEASE_S} s after its last sign of life,"
+        " or remove it now with `clusterctl unlock`",
+    )
+
+
+async def _beat(head: Transport, cluster: str, token: str) -> None:
+    while True:
+        await asyncio.sleep(BEAT_S)
+        await head.run(commands.lock("beat", cluster, token, lease_s=LEASE_S))
+
+
+def _holder(stdout: bytes) -> tuple[str, str]:
+    age, _, document = stdout.decode(errors="replace").partition("\n")
+    try:
+        return str(Owner(**json.loads(document))), age
+    except (ValueError, TypeError):
+        return "its holder left no name", age

@@ -1,0 +1,77 @@
+"""Which nodes belong to a running cluster, kept on its head: `down` works from any machine with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from clusterctl.config.inventory import Inventory, Node
+from clusterctl.model import Role
+from clusterctl.remote.target import Destination
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node of the cluster as it was brought up; `destination` is `None` for the head's own machine."""
+
+    name: str
+    role: Role
+    destination: Destination | None
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """All members, and what they serve."""
+
+    members: tuple[Member, ...]
+    url: str
+    alias: str
+
+    def to_json(self) -> str:
+        """The text kept on the head."""
+        return json.dumps(asdict(self))
+
+    def without(self, gone: set[str]) -> Membership:
+        """The membership that is left once the nodes named in `gone` are clean."""
+        left = tuple(member for member in self.members if member.name not in gone)
+        return Membership(left, self.url, self.alias)
+
+
+def parse_membership(text: str | None) -> Membership | None:
+    """Read the text kept on the head; `None` if there is none or it is damaged."""
+    try:
+        raw = json.loads(text or "")
+        return Membership(tuple(_member(member) for member in raw["members"]), raw["url"], raw["alias"])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _member(raw: Mapping[str, object]) -> Member:
+    fields = dict(raw)
+    destination = fields["destination"]
+    fields["destination"] = Destination(**destination) if isinstance(destination, dict) else None
+    fields["role"] = Role(str(fields["role"]))
+    return Member(**fields)  # type: ignore[arg-type]  # a wrong field is a TypeError, caught above
+
+
+def destination_of(node: Node) -> Destination | None:
+    """Where to reach a node of the inventory; `None` is this machine."""
+    if node.connection == "local":
+        return None
+    ssh = node.ssh
+    return Destination(
+        host=node.host,
+        user=ssh.user,
+        port=ssh.port,
+        identity_file=ssh.identity_file,
+        known_hosts=ssh.known_hosts,
+        connect_timeout_s=ssh.connect_timeout_s,
+    )
+
+
+def targets_of(inventory: Inventory) -> dict[str, Destination | None]:
+    """Where to reach every node of the inventory, by name."""
+    return {node.name: destination_of(node) for node in inventory.nodes}

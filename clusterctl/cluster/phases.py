@@ -1,0 +1,54 @@
+"""Phases: a title, what to do, how to undo it. The list of them in `up` is its architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from clusterctl.cluster.steps import Tell, telling
+from clusterctl.errors import ClusterctlError
+from clusterctl.model import Outcome, Step
+
+Context = TypeVar("Context")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase(Generic[Context]):
+    """One phase: `run` returns a new context; `undo`, if any, also copes with a half-done `run`."""
+
+    title: str
+    run: Callable[[Context], Awaitable[Context]]
+    undo: Callable[[Context], Awaitable[None]] | None = None
+    needed: Callable[[Context], bool] = lambda _: True
+
+
+async def run_phases(phases: Sequence[Phase[Context]], context: Context, tell: Tell) -> Context:
+    """Run the phases in order and return the last context.
+
+    On failure and on Ctrl-C every entered phase is undone, last first; an undo that fails is noted on the
+    error that caused it, and the others still run.
+    """
+    entered: list[Phase[Context]] = []
+    try:
+        for phase in phases:
+            if not phase.needed(context):
+                continue
+            entered.append(phase)
+            with telling(tell, phase.title):
+                context = await phase.run(context)
+    except BaseException as error:
+        await _undo(entered, context, tell, error)
+        raise
+    return context
+
+
+async def _undo(entered: Sequence[Phase[Context]], context: Context, tell: Tell, error: BaseException) -> None:
+    for phase in reversed(entered):
+        if phase.undo is None:
+            continue
+        try:
+            await phase.undo(context)
+            tell(Step(phase.title, Outcome.UNDONE))
+        except ClusterctlError as problem:
+            error.add_note(f"could not undo `{phase.title}`: {problem}")

@@ -1,0 +1,148 @@
+"""What is wrong with a node before anything is started. Pure: facts in, problems out.
+
+Each check returns the problems it sees; not knowing is a problem too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clusterctl.cluster.endpoint import rpc_address
+from clusterctl.cluster.facts import HEAD_PROGRAMS, WORKER_PROGRAMS, NodeFacts
+from clusterctl.config.inventory import Inventory, Node
+from clusterctl.config.recipe import Recipe
+from clusterctl.llama.device_choice import missing_backend_problem, usable_devices
+from clusterctl.model import Problem, Role, Severity
+
+
+def judge_node(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> tuple[Problem, ...]:
+    """Return every problem of one node, errors first."""
+    checks = _head_checks if node.role is Role.HEAD else _worker_checks
+    problems = [*checks(inventory, recipe, node, facts), *_device_checks(node, facts)]
+    return tuple(sorted(problems, key=lambda problem: list(Severity).index(problem.severity)))
+
+
+def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> Iterator[Problem]:
+    if facts.head_program is None:
+        yield _program_missing(node, facts, HEAD_PROGRAMS)
+    elif facts.flags is None:
+        yield Problem(
+            "help-unreadable",
+            Severity.ERROR,
+            f"{facts.head_program[0]} --help printed no list of options",
+            f"run it on the node by hand: {_first_line(facts.version_text)}",
+        )
+    elif inventory.workers and "--rpc" not in facts.flags:
+        yield Problem(
+            "rpc-not-built",
+            Severity.ERROR,
+            f"{facts.head_program[0]} was built without RPC",
+            "build llama.cpp with -DGGML_RPC=ON",
+        )
+    if recipe is not None:
+        yield from _files_missing(facts.files)
+        yield from _port_taken(node, facts, recipe.server.port)
+
+
+def _worker_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> Iterator[Problem]:
+    if facts.worker_program is None:
+        yield _program_missing(node, facts, WORKER_PROGRAMS)
+    if facts.missing_libraries:
+        yield Problem(
+            "library-missing",
+            Severity.ERROR,
+            f"the worker program lacks {', '.join(facts.missing_libraries)}",
+            "install the package that brings it, or set LD_LIBRARY_PATH in the node's env",
+        )
+    if len(facts.worker_programs) > 1:
+        others = ", ".join(p.path for p in facts.worker_programs if p is not facts.worker_program)
+        yield Problem(
+            "two-worker-programs",
+            Severity.NOTE,
+            f"{facts.worker_program and facts.worker_program.path} is used; {others} is there too",
+            "remove the one that is out of date",
+        )
+    address = rpc_address(inventory, node, facts)
+    if isinstance(address, Problem):
+        yield address
+    yield from _port_taken(node, facts, node.rpc.port)
+
+
+def _device_checks(node: Node, facts: NodeFacts) -> Iterator[Problem]:
+    asked = facts.worker_program if node.role is Role.WORKER else facts.head_program
+    if asked is None or (node.role is Role.HEAD and node.serve_only):
+        return
+    if facts.devices is None:
+        yield Problem(
+            "devices-unknown",
+            Severity.ERROR,
+            f"the node's devices could not be listed: {_first_line(facts.devices_text)}",
+            "run the program by hand on the node; it must list its devices",
+        )
+        return
+    kept, dropped = usable_devices(facts.devices, node.backend)
+    if node.backend and (problem := missing_backend_problem(node.backend, facts.devices)):
+        yield problem
+    for device, reason in dropped:
+        yield Problem("device-ignored", Severity.NOTE, f"{device.name} {reason}")
+    known = {device.name for device in facts.devices}
+    for name in node.rpc.devices or ():
+        if name not in known:
+            yield Problem(
+                "device-missing",
+                Severity.ERROR,
+                f"rpc.devices names {name}, which the node does not have",
+                f"it has {', '.join(sorted(known)) or 'none'}",
+            )
+    for device in kept:
+        if device.free_mib is None and device.total_mib is None and node.memory.limit_mib is None:
+            yield Problem(
+                "memory-unknown",
+                Severity.ERROR,
+                f"{device.name} does not tell its memory",
+                "say how much may be used with memory.limit_mib",
+            )
+
+
+def _program_missing(node: Node, facts: NodeFacts, names: tuple[str, ...]) -> Problem:
+    where = node.llama.bin_dir or (
+        f"the PATH of a non-interactive shell ({facts.observation.system.path}) or the usual places"
+    )
+    return Problem(
+        "program-missing",
+        Severity.ERROR,
+        f"no {' or '.join(names)} in {where}",
+        "install llama.cpp built with -DGGML_RPC=ON there, or name its directory in llama.bin_dir",
+    )
+
+
+def _files_missing(files: Mapping[str, int | None]) -> Iterator[Problem]:
+    for file, size in files.items():
+        if not size:
+            yield Problem(
+                "model-missing",
+                Severity.ERROR,
+                f"{file} is {'empty' if size == 0 else 'missing'} on the head",
+                "copy it there, or correct model.path in the recipe; workers need no copy",
+            )
+
+
+def _port_taken(node: Node, facts: NodeFacts, port: int) -> Iterator[Problem]:
+    seen = facts.observation
+    if not seen.listening(port):
+        return
+    own = seen.process(node.name)
+    holders = seen.holders.get(port, ())
+    if own and own.runs and any(holder.pid == own.pid for holder in holders):
+        return
+    who = ", ".join(f"{holder.program} (pid {holder.pid})" for holder in holders) or "another user's process"
+    yield Problem(
+        "port-taken",
+        Severity.ERROR,
+        f"port {port} is held by {who}",
+        "stop it yourself, or choose another port; clusterctl touches only what it started",
+    )
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "it printed nothing")[:200]

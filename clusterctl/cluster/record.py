@@ -1,0 +1,71 @@
+"""What clusterctl writes down on a node about a program it started, and what became of that program."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+from clusterctl.model import Role
+
+
+class ProcessState(StrEnum):
+    """`prelude.sh` decides it on the node, from boot, start time and arguments."""
+
+    ABSENT = "absent"
+    STARTING = "starting"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Why a program runs: `inputs` is a digest of all that decided its plan, to tell an unchanged cluster."""
+
+    cluster: str
+    node: str
+    role: Role
+    argv: tuple[str, ...]
+    address: str
+    port: int
+    build: str
+    owner: str
+    started_at: str
+    inputs: str
+    env: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The record as the text kept on the node."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A record together with what the node says of its process now."""
+
+    record: Record
+    state: ProcessState
+    pid: int | None
+    exit_status: int | None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the very process of the record is alive."""
+        return self.state is ProcessState.RUNNING
+
+
+def parse_process(text: str) -> Process | None:
+    """Read a record section: state, pid, exit status, then the record's JSON; `None` if it is damaged."""
+    state, _, rest = text.partition("\n")
+    pid, _, rest = rest.partition("\n")
+    exit_status, _, document = rest.partition("\n")
+    try:
+        raw = json.loads(document)
+        raw["role"], raw["argv"] = Role(raw["role"]), tuple(raw["argv"])
+        return Process(Record(**raw), ProcessState(state), _number(pid), _number(exit_status))
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.strip().isdigit() else None

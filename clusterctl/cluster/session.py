@@ -1,0 +1,42 @@
+"""Connections to a cluster's nodes for the length of one command."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from clusterctl.cluster.membership import targets_of
+from clusterctl.config.inventory import Inventory
+from clusterctl.errors import ClusterctlError
+from clusterctl.remote.command import Command
+from clusterctl.remote.dry import DryTransport
+from clusterctl.remote.target import Destination, open_all
+from clusterctl.remote.transport import Transport
+
+
+@dataclass(slots=True)
+class Session:
+    """`nodes` are those that answered; `unreachable` holds the others' errors. More nodes may join."""
+
+    nodes: dict[str, Transport]
+    unreachable: dict[str, ClusterctlError]
+    dry: bool
+    transcript: list[tuple[str, Command]] = field(default_factory=list)
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def join(self, targets: Mapping[str, Destination | None]) -> None:
+        """Connect to further nodes, all at once."""
+        opened = await self._stack.enter_async_context(open_all(targets))
+        for name, transport in opened.done.items():
+            self.nodes[name] = DryTransport(transport, self.transcript) if self.dry else transport
+        self.unreachable.update(opened.failed)
+
+
+@asynccontextmanager
+async def session(inventory: Inventory, *, dry: bool = False) -> AsyncIterator[Session]:
+    """Connect to every node of the inventory; in a dry run, changes are recorded instead of made."""
+    async with AsyncExitStack() as stack:
+        opened = Session({}, {}, dry, _stack=stack)
+        await opened.join(targets_of(inventory))
+        yield opened

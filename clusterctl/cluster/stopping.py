@@ -1,0 +1,45 @@
+"""Ending programs that clusterctl started: by record, never by name or port."""
+
+from __future__ import annotations
+
+from clusterctl.cluster.steps import Tell, telling
+from clusterctl.errors import Degraded
+from clusterctl.model import Outcome, Role
+from clusterctl.remote import commands
+from clusterctl.remote.transport import Transport
+
+# A head leaves at once on SIGTERM; a worker may have to give much memory back first.
+GRACE_S = {Role.HEAD: 10, Role.WORKER: 10}
+KILL_ALLOWANCE_S = 30
+
+
+async def stop_recorded(transport: Transport, cluster: str, node: str, role: Role, tell: Tell) -> bool:
+    """End the program that the machine's record for `node` names; return whether there was anything to do.
+
+    Raises:
+        Degraded: if the process is still there after SIGKILL, as one stuck in a driver may be.
+        NodeUnreachable: if the node is gone.
+    """
+    grace_s = GRACE_S[role]
+    with telling(tell, f"stop the {role}", node) as note:
+        output = await transport.run(
+            commands.stop(cluster, node, grace_s=grace_s), timeout_s=grace_s + KILL_ALLOWANCE_S
+        )
+        word = "recorded" if output.recorded else output.stdout.decode(errors="replace").strip()
+        note.outcome, note.detail = _OUTCOMES.get(word, (Outcome.DONE, word))
+        if word == "stuck":
+            raise Degraded(
+                "the process does not end, not even by SIGKILL",
+                node=node,
+                hint="it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
+            )
+        return word != "absent"
+
+
+_OUTCOMES = {
+    "recorded": (Outcome.WOULD, ""),
+    "absent": (Outcome.UNCHANGED, "nothing was there"),
+    "ended": (Outcome.DONE, "had ended already; record removed"),
+    "stopped": (Outcome.DONE, ""),
+    "killed": (Outcome.DONE, "by SIGKILL"),
+}

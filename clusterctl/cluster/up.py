@@ -1,0 +1,228 @@
+"""`up`: look, judge, plan, start, verify, launch, wait. The list of phases at the end is the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from clusterctl.cluster.bringup import Bringup, Options
+from clusterctl.cluster.down import clear
+from clusterctl.cluster.examine import demand_fitness, examine
+from clusterctl.cluster.head_api import HeadApi, head_api
+from clusterctl.cluster.launch import endpoints_of, head_command
+from clusterctl.cluster.lock import holding
+from clusterctl.cluster.phases import Phase, run_phases
+from clusterctl.cluster.plan import make_plan
+from clusterctl.cluster.prepare import read_header_of
+from clusterctl.cluster.readiness import (
+    TITLE,
+    demand_buffers,
+    load_timeout_s,
+    wait_until_serving,
+)
+from clusterctl.cluster.session import session
+from clusterctl.cluster.standing import Standing, inputs_digest, processes_of, standing_of
+from clusterctl.cluster.starting import Launch, start
+from clusterctl.cluster.steps import Tell, telling
+from clusterctl.cluster.stopping import stop_recorded
+from clusterctl.cluster.verify import match_devices, see_devices, verify_worker
+from clusterctl.config.inventory import Inventory
+from clusterctl.config.recipe import Recipe
+from clusterctl.errors import Degraded, StartFailed, raise_all
+from clusterctl.model import Outcome, Role, Step
+from clusterctl.remote import commands
+from clusterctl.remote.fanout import on_all
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What `up` did: whether anything changed, and where the cluster serves."""
+
+    changed: bool
+    url: str
+    transcript: Sequence[str] = ()
+
+
+async def bring_up(
+    inventory: Inventory, recipe: Recipe, options: Options, tell: Tell, *, dry: bool = False
+) -> Brought:
+    """Bring the cluster up, or find it as asked for and change nothing.
+
+    Whatever this run started is undone, last first, if it fails or is interrupted.
+
+    Raises:
+        ClusterctlError: with the exit code of the contract for each way in which this can fail.
+    """
+    async with session(inventory, dry=dry) as opened:
+        raise_all(list(opened.unreachable.values()))
+        async with holding(opened.nodes[inventory.head.name], inventory.cluster, "up"):
+            begun = Bringup(inventory, recipe, options, opened, tell)
+            done = await run_phases(PHASES, begun, tell)
+        return Brought(done.fresh, done.url, [f"{node}: {command.line()}" for node, command in opened.transcript])
+
+
+async def _look(context: Bringup) -> Bringup:
+    examination = await examine(context.opened, context.inventory, context.recipe)
+    raise_all(list(examination.failed.values()))
+    digest = inputs_digest(context.inventory, context.recipe, examination.facts)
+    standing = standing_of(context.inventory, examination.facts, digest)
+    if standing is Standing.SAME and context.options.replace:
+        standing = Standing.OTHER
+    if not context.options.replace:
+        _refuse_to_replace(context.inventory, standing)
+    return replace(context, examination=examination, digest=digest, standing=standing)
+
+
+def _refuse_to_replace(inventory: Inventory, standing: Standing) -> None:
+    if standing is Standing.OTHER:
+        raise StartFailed(
+            "this cluster runs already, from another inventory, recipe or build",
+            node=inventory.head.name,
+            hint="`clusterctl up --replace` ends it and starts this one; `clusterctl status` shows it",
+        )
+    if standing is Standing.BROKEN:
+        raise Degraded(
+            "this cluster runs already, but not all of it",
+            node=inventory.head.name,
+            hint="`clusterctl status` shows what is missing; `clusterctl up --replace` starts it anew",
+        )
+
+
+async def _clear(context: Bringup) -> Bringup:
+    seen = {name: facts.observation for name, facts in context.looked.facts.items()}
+    cleared = await clear(context.inventory, context.opened, seen, context.tell)
+    raise_all([Degraded(reason, node=name) for name, reason in cleared.left.items()])
+    if not context.real:
+        return replace(context, standing=Standing.NOTHING)
+    examination = await examine(context.opened, context.inventory, context.recipe)
+    return replace(context, examination=examination, standing=Standing.NOTHING)
+
+
+async def _judge(context: Bringup) -> Bringup:
+    demand_fitness(context.looked, allow_skew=context.options.allow_skew)
+    return context
+
+
+async def _read_model(context: Bringup) -> Bringup:
+    head = context.looked.facts[context.inventory.head.name]
+    return replace(context, header=await read_header_of(context.opened, context.recipe, head))
+
+
+async def _plan(context: Bringup) -> Bringup:
+    assert context.header is not None
+    return replace(
+        context, plan=make_plan(context.inventory, context.recipe, context.looked.facts, context.header)
+    )
+
+
+async def _enrol(context: Bringup) -> Bringup:
+    """Written before anything starts, so that a lost run can be cleared from any machine."""
+    await context.head.run(commands.record(context.cluster, context.membership.to_json()))
+    return context
+
+
+async def _forget(context: Bringup) -> None:
+    await context.head.run(commands.record(context.cluster, ""))
+
+
+async def _start_workers(context: Bringup) -> Bringup:
+    await _start_all(context, context.worker_launches)
+    return context
+
+
+async def _stop_workers(context: Bringup) -> None:
+    await _stop_all(context, context.worker_launches)
+
+
+async def _verify_workers(context: Bringup) -> Bringup:
+    async def verify(name: str, launch: Launch) -> None:
+        with telling(context.tell, "verify the worker", name) as note:
+            hello = await verify_worker(context.opened.nodes, context.inventory.head.name, context.cluster, launch)
+            note.detail = (
+                f"listens on {launch.address}:{launch.port} only, RPC {hello.protocol}, "
+                f"answers the head in {hello.round_trip_ms:.1f} ms"
+            )
+
+    (await on_all(context.worker_launches, verify)).all_done()
+    return await _take_names(context)
+
+
+async def _take_names(context: Bringup) -> Bringup:
+    """Names of remote devices come from the head's own listing, never from a guess."""
+    plan, facts = context.planned, context.looked.facts[context.inventory.head.name]
+    endpoints = endpoints_of(plan.split)
+    if not endpoints:
+        return context
+    assert facts.head_program is not None
+    listed = await see_devices(context.head, facts.head_program, context.inventory.head.env, endpoints)
+    names = match_devices(plan.split, listed)
+    head = head_command(context.inventory, context.recipe, facts, plan.split, names)
+    return replace(context, plan=replace(plan, names=names, head=head))
+
+
+async def _start_head(context: Bringup) -> Bringup:
+    await _start_all(context, context.head_launch)
+    return context
+
+
+async def _stop_head(context: Bringup) -> None:
+    await _stop_all(context, context.head_launch)
+
+
+async def _wait(context: Bringup) -> Bringup:
+    header, head = context.header, context.inventory.head.name
+    timeout_s = context.options.timeout_s or load_timeout_s(header.total_bytes if header else 0)
+    workers = [n for n, p in processes_of(context.looked.facts).items() if p.record.role is Role.WORKER]
+    if context.plan is not None:
+        workers = [command.node for command in context.plan.workers]
+    async with _api(context) as api:
+        await wait_until_serving(
+            context.opened.nodes, context.cluster, head, workers, api, context.tell, timeout_s
+        )
+    if context.plan is not None:
+        held = await demand_buffers(context.head, context.cluster, context.plan.split)
+        context.tell(Step("weights", Outcome.DONE, detail=held))
+    return context
+
+
+@asynccontextmanager
+async def _api(context: Bringup) -> AsyncIterator[HeadApi]:
+    server, head = context.recipe.server, context.head
+    key = None
+    if server.api_key_file is not None:
+        output = await head.run(commands.read(server.api_key_file, 0, 4096))
+        key = next(iter(output.stdout.decode(errors="replace").split()), None)
+    async with head_api(head, server.host, server.port, key) as api:
+        yield api
+
+
+async def _start_all(context: Bringup, launches: Mapping[str, Launch]) -> None:
+    async def start_one(name: str, launch: Launch) -> None:
+        with telling(context.tell, f"start the {launch.command.role}", name) as note:
+            if not await start(context.opened.nodes, context.cluster, launch):
+                note.outcome = Outcome.WOULD
+
+    (await on_all(launches, start_one)).all_done()
+
+
+async def _stop_all(context: Bringup, launches: Mapping[str, Launch]) -> None:
+    async def stop_one(name: str, launch: Launch) -> bool:
+        transport = context.opened.nodes[name]
+        return await stop_recorded(transport, context.cluster, name, launch.command.role, context.tell)
+
+    (await on_all(launches, stop_one)).all_done()
+
+
+PHASES: Sequence[Phase[Bringup]] = (
+    Phase("look at the nodes", _look),
+    Phase("clear what is left", _clear, needed=lambda c: c.fresh and c.standing is not Standing.NOTHING),
+    Phase("judge builds and nodes", _judge, needed=lambda c: c.fresh),
+    Phase("read the model's header", _read_model, needed=lambda c: c.fresh),
+    Phase("plan the split", _plan, needed=lambda c: c.fresh),
+    Phase("put the cluster on record", _enrol, _forget, needed=lambda c: c.fresh),
+    Phase("start the workers", _start_workers, _stop_workers, needed=lambda c: c.fresh),
+    Phase("verify the workers", _verify_workers, needed=lambda c: c.fresh and c.real),
+    Phase("start the head", _start_head, _stop_head, needed=lambda c: c.fresh),
+    Phase(TITLE, _wait, needed=lambda c: c.options.wait and c.real),
+)

@@ -1,0 +1,131 @@
+"""Started is not verified: where a worker really listens, what it speaks, and what the head sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
+
+from clusterctl.cluster.failure import explain
+from clusterctl.cluster.observation import observe
+from clusterctl.cluster.rpc_probe import Hello, say_hello
+from clusterctl.cluster.starting import Launch
+from clusterctl.errors import StartFailed
+from clusterctl.llama.devices import parse_devices
+from clusterctl.model import Device, Share, Split
+from clusterctl.remote import commands
+from clusterctl.remote.transport import Transport
+
+LISTEN_TIMEOUT_S = 20.0
+MIB = 1024 * 1024
+
+
+class _NotListening(StartFailed):
+    """The worker lives, but its port is not open yet."""
+
+
+async def verify_worker(transports: Mapping[str, Transport], head: str, cluster: str, launch: Launch) -> Hello:
+    """Wait until the worker listens exactly where planned, then greet it from the head.
+
+    Raises:
+        StartFailed: if it ends, listens elsewhere, or can't be reached from the head.
+    """
+    policy = AsyncRetrying(
+        retry=retry_if_exception_type(_NotListening),
+        wait=wait_exponential(multiplier=0.05, max=1),
+        stop=stop_after_delay(LISTEN_TIMEOUT_S),
+        reraise=True,
+    )
+    async for attempt in policy:
+        with attempt:
+            await _check_listening(transports, cluster, launch)
+    return await say_hello(transports[head], launch.command.node, launch.address, launch.port)
+
+
+async def _check_listening(transports: Mapping[str, Transport], cluster: str, launch: Launch) -> None:
+    node = launch.command.node
+    seen = await observe(transports[node], cluster, (launch.port,))
+    process = seen.process(node)
+    if process is None or not process.runs:
+        if process is None:
+            raise StartFailed("the worker's record has vanished", node=node, hint="run `clusterctl up` again")
+        raise await explain(transports, cluster, process, "the worker ended before it listened")
+    listening = {socket.address for socket in seen.listening(launch.port)}
+    if not listening:
+        raise _NotListening(
+            f"the worker lives but does not listen on {launch.address}:{launch.port}",
+            node=node,
+            hint=f"`clusterctl logs {node}` shows what it waits for",
+        )
+    if listening != {launch.address}:
+        raise StartFailed(
+            f"port {launch.port} is open on {', '.join(sorted(listening))} instead of {launch.address} alone",
+            node=node,
+            hint="RPC has no password: it must not be reachable from anywhere but the private network",
+        )
+    holders = seen.holders.get(launch.port, ())
+    if not any(holder.pid == process.pid for holder in holders):
+        raise StartFailed(
+            f"port {launch.port} is held by another process than the worker just started",
+            node=node,
+            hint="look at what holds it; clusterctl touches only what it started",
+        )
+
+
+async def see_devices(
+    head: Transport, program: Sequence[str], env: Mapping[str, str], endpoints: Sequence[str]
+) -> tuple[Device, ...]:
+    """The devices that the head itself lists with these workers.
+
+    Raises:
+        StartFailed: if its listing can't be read.
+    """
+    output = await head.run(commands.list_devices(program, endpoints, env))
+    text = output.stdout.decode(errors="replace")
+    devices = parse_devices(text)
+    if devices is None or output.exit_status != 0:
+        raise StartFailed(
+            f"the head can't list devices with --rpc {','.join(endpoints)}: {text.strip()[-300:]}",
+            node=head.node,
+            hint="run the command of `clusterctl plan` on the head by hand with --list-devices",
+        )
+    return devices
+
+
+def match_devices(split: Split, listed: Sequence[Device]) -> tuple[str, ...]:
+    """Return what the head calls each device of the split, in device order.
+
+    A remote device's description is its endpoint; several of one endpoint come in the worker's order.
+
+    Raises:
+        StartFailed: if a planned device is missing, or has less free memory than it is to hold.
+    """
+    waiting = list(listed)
+    names = []
+    for share in split.shares:
+        device = next((d for d in waiting if _is(share, d)), None)
+        if device is None:
+            seen = ", ".join(f"{d.name} ({d.description})" for d in listed) or "none"
+            raise StartFailed(
+                f"the head does not see {share.offer.device} at {share.offer.rpc_endpoint or 'home'}; "
+                f"it sees {seen}",
+                node=share.offer.node,
+                hint="compare the builds with `clusterctl check`, and look at the worker's log",
+            )
+        waiting.remove(device)
+        if device.free_mib is not None and device.free_mib * MIB < share.memory.total_bytes:
+            raise StartFailed(
+                f"{share.offer.device} has {device.free_mib} MiB free now, "
+                f"but is to hold {share.memory.total_bytes // MIB} MiB",
+                node=share.offer.node,
+                hint="something else took the memory since it was measured; run `clusterctl up` again",
+            )
+        names.append(device.name)
+    return tuple(names)
+
+
+def _is(share: Share, device: Device) -> bool:
+    endpoint = share.offer.rpc_endpoint
+    if endpoint is None:
+        return device.name == share.offer.device
+    return device.description == endpoint or device.name == f"RPC[{endpoint}]"

@@ -1,0 +1,86 @@
+"""A command for a node as a value: a constant script, its values, and whether it changes anything."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+from clusterctl.errors import NodeUnreachable, UsageError
+
+# Printed before anything else, so that the chatter of a login script never passes for an answer.
+MARK = "::clusterctl::"
+
+
+class Effect(StrEnum):
+    """READ commands also run in a dry run; CHANGE commands are only recorded there."""
+
+    READ = "read"
+    CHANGE = "change"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`script` names a file of `remote/scripts`; `arguments` reach it as `"$@"`, byte for byte."""
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    effect: Effect = Effect.READ
+
+    def line(self) -> str:
+        """The command as one readable line, for transcripts and error messages."""
+        return shlex.join((self.script, *self.arguments))
+
+    def text(self) -> bytes:
+        """The POSIX shell text to feed to `sh -s`.
+
+        The text travels on standard input, so no login shell ever parses a value and no value shows in a
+        process list. The braces make sh read all of it before it runs any; programs find an empty stdin.
+
+        Raises:
+            UsageError: if a value holds a NUL character, which no program argument can carry.
+        """
+        if any("\0" in argument for argument in self.arguments):
+            raise UsageError(f"a value for `{self.script}` holds a NUL character", hint="remove it")
+        values = shlex.join(self.arguments)
+        body = f"{_script('prelude')}\n{_script(self.script)}"
+        text = f"echo {MARK}\nset -- {values}\n{{\n{body}\n}} </dev/null\nexit\n"
+        return text.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a finished command left: its exit status and both streams.
+
+    `recorded` marks the answer of a dry run to a command that was only written down.
+    """
+
+    exit_status: int
+    stdout: bytes
+    stderr: str
+    recorded: bool = False
+
+
+def output_of(node: str, exit_status: int, stdout: bytes, stderr: bytes) -> Output:
+    """The output of a finished command, without what a login script printed before it.
+
+    Raises:
+        NodeUnreachable: if the command never ran, with the reason that the node gives.
+    """
+    _, mark, answer = stdout.partition(f"{MARK}\n".encode())
+    complaint = stderr.decode(errors="replace")
+    if not mark:
+        seen = (complaint or stdout.decode(errors="replace")).strip()[:200] or f"exit status {exit_status}"
+        raise NodeUnreachable(
+            f"the login shell did not run `sh`: {seen}",
+            node=node,
+            hint="the SSH user needs a shell that runs commands, such as /bin/sh or /bin/bash",
+        )
+    return Output(exit_status, answer, complaint)
+
+
+@cache
+def _script(name: str) -> str:
+    return files(__package__).joinpath("scripts", f"{name}.sh").read_text(encoding="utf-8")

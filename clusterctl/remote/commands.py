@@ -1,0 +1,83 @@
+"""The commands clusterctl knows: one function for each script, with named values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clusterctl.remote.command import Command, Effect
+
+
+def probe(
+    cluster: str,
+    role: str,
+    *,
+    bin_dir: str | None,
+    ports: Sequence[int],
+    files: Sequence[str],
+    env: Mapping[str, str],
+) -> Command:
+    """All facts of a node; `files` are looked at by name and size only."""
+    return Command(
+        "probe",
+        (
+            cluster,
+            role,
+            bin_dir or "",
+            *_counted([str(port) for port in ports]),
+            *_counted(files),
+            *_variables(env),
+        ),
+    )
+
+
+def observe(cluster: str, ports: Sequence[int]) -> Command:
+    """What runs of a cluster on a node, without touching any of it."""
+    return Command("observe", (cluster, *(str(port) for port in ports)))
+
+
+def start(cluster: str, node: str, argv: Sequence[str], *, record: str, env: Mapping[str, str]) -> Command:
+    """Start a program detached; `record` is the JSON text to keep beside it."""
+    return Command("start", (cluster, node, record, *_counted(_variables(env)), *argv), effect=Effect.CHANGE)
+
+
+def stop(cluster: str, node: str, *, grace_s: int) -> Command:
+    """End a program that is ours by record, with SIGKILL after `grace_s` seconds."""
+    return Command("stop", (cluster, node, str(grace_s)), effect=Effect.CHANGE)
+
+
+def lock(action: str, cluster: str, token: str, *, lease_s: int, owner: str = "") -> Command:
+    """Acquire, beat, release or break the cluster's lock."""
+    return Command("lock", (action, cluster, token, str(lease_s), owner), effect=Effect.CHANGE)
+
+
+def record(cluster: str, text: str) -> Command:
+    """Keep the membership of a cluster on its head; an empty text removes it."""
+    return Command("record", (cluster, text), effect=Effect.CHANGE)
+
+
+def read(file: str, offset: int, size: int) -> Command:
+    """A range of a file, in bytes."""
+    return Command("read", (file, str(offset), str(size)))
+
+
+def list_devices(program: Sequence[str], endpoints: Sequence[str], env: Mapping[str, str]) -> Command:
+    """The devices the head sees through `--rpc`; the flag must stand before `--list-devices`."""
+    return Command("run", (*_variables(env), *program, "--rpc", ",".join(endpoints), "--list-devices"))
+
+
+def log_tail(cluster: str, node: str, lines: int) -> Command:
+    """The last lines of a program's log, after a line with the log's size in bytes."""
+    return Command("log", (cluster, node, "-1", str(lines)))
+
+
+def log_from(cluster: str, node: str, offset: int) -> Command:
+    """A program's log from `offset` bytes on, after a line with the log's size in bytes."""
+    return Command("log", (cluster, node, str(offset), "0"))
+
+
+def _counted(values: Sequence[str]) -> tuple[str, ...]:
+    return (str(len(values)), *values)
+
+
+def _variables(env: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in env.items())

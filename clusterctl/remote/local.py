@@ -1,0 +1,35 @@
+"""`connection: local`: the same commands on this machine, without SSH."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from clusterctl.remote.command import Command, Output, output_of
+from clusterctl.remote.transport import Connection, Transport
+
+
+class LocalTransport(Transport):
+    """Runs commands in a session of their own, so that Ctrl-C in the terminal reaches only clusterctl."""
+
+    async def _execute(self, command: Command) -> Output:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-s", stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+        try:
+            stdout, stderr = await process.communicate(command.text())
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            raise
+        assert process.returncode is not None
+        return output_of(self.node, process.returncode, stdout, stderr)
+
+    async def open_connection(self, address: str, port: int, timeout_s: float) -> Connection:
+        """Connect from this machine."""
+        async with asyncio.timeout(timeout_s):
+            return await asyncio.open_connection(address, port)
+
+    async def close(self) -> None:
+        """Nothing is held open."""

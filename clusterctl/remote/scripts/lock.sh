@@ -1,0 +1,67 @@
+# The cluster's lock on its head: a directory, so that making it is atomic; a lease, so that nobody blocks for ever.
+# ACTION CLUSTER TOKEN LEASE_S OWNER
+# Prints the owner of the lock and its age in seconds where it is another's; exits 0 only if ACTION was done.
+action=$1
+state=$(state_directory "$2")
+token=$3
+lease=$4
+owner=$5
+lock=$state/lock
+
+age() { # seconds since the holder last said that it lives
+    beat=$(file_stamp "$lock/beat" 2>/dev/null | cut -d' ' -f2)
+    [ -n "$beat" ] && echo $(($(date +%s) - beat)) || echo "$lease"
+}
+
+take() {
+    mkdir -p "$state" && mkdir "$lock" 2>/dev/null || return 1
+    printf '%s' "$token" >"$lock/token"
+    printf '%s' "$owner" >"$lock/owner.json"
+    touch "$lock/beat"
+}
+
+mine() { [ "$(cat "$lock/token" 2>/dev/null)" = "$token" ]; }
+
+show() {
+    printf '%s\n' "$(age)"
+    cat "$lock/owner.json" 2>/dev/null
+}
+
+drop() {
+    mv "$lock" "$lock.$token" 2>/dev/null && rm -rf "$lock.$token"
+}
+
+# Of two who find a lock expired only one may replace it, and must look again: the other may have done so.
+take_expired() {
+    guard=$state/takeover
+    stamp=$(file_stamp "$guard" 2>/dev/null | cut -d' ' -f2)
+    [ -z "$stamp" ] || [ $(($(date +%s) - stamp)) -lt "$lease" ] || rmdir "$guard"
+    mkdir "$guard" 2>/dev/null || return 1
+    [ "$(age)" -lt "$lease" ] || { drop && take; }
+    taken=$?
+    rmdir "$guard"
+    [ "$taken" -eq 0 ] && mine
+}
+
+case $action in
+acquire)
+    take && exit 0
+    if [ "$(age)" -ge "$lease" ] && take_expired; then exit 0; fi
+    show
+    exit 3
+    ;;
+beat) mine && touch "$lock/beat" ;;
+release)
+    mine || exit 3
+    drop
+    rmdir "$state" 2>/dev/null
+    true
+    ;;
+break)
+    [ -d "$lock" ] || exit 3
+    show
+    drop
+    rmdir "$state" 2>/dev/null
+    true
+    ;;
+esac

@@ -1,0 +1,119 @@
+# All facts of a node in one round trip.
+# CLUSTER ROLE BIN_DIR PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
+state=$(state_directory "$1")
+role=$2
+bin_dir=$(in_home "$3")
+shift 3
+
+ports=
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+    ports="$ports $1"
+    shift
+    count=$((count - 1))
+done
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/clusterctl.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+    file=$(in_home "$1")
+    printf '%s %s\n' "$(file_stamp "$file" 2>/dev/null || echo missing)" "$file" >>"$work/files"
+    shift
+    count=$((count - 1))
+done
+
+# The non-interactive PATH of SSH is short, so the places where people build and unpack are looked at too.
+places() {
+    if [ -n "$bin_dir" ]; then
+        printf '%s\n' "$bin_dir" "$bin_dir/bin" "$bin_dir/build/bin"
+        return
+    fi
+    printf '%s\n' "$PATH" | tr ':' '\n'
+    for root in "$HOME" /opt /usr/local /opt/homebrew; do
+        printf '%s\n' "$root/llama.cpp/build/bin" "$root/llama.cpp/bin" "$root/llama.cpp" "$root/bin"
+    done
+    printf '%s\n' "$HOME/.local/bin"
+}
+
+find_program() { # NAME: the first executable of that name
+    places | while read -r place; do
+        [ -x "$place/$1" ] && [ -f "$place/$1" ] && printf '%s\n' "$place/$1" && break
+    done
+}
+
+# Changes when any program or library beside the program does: a thin program keeps its code in libraries.
+fingerprint() { # PROGRAM
+    directory=${1%/*}
+    set -- "$1"
+    for file in "$directory"/lib*ggml* "$directory"/lib*llama* "$directory"/lib*mtmd*; do
+        [ -f "$file" ] && set -- "$@" "$file"
+    done
+    file_stamp "$@" | cksum | tr ' ' '-'
+}
+
+run_for() { # NAME PROGRAM ARGUMENTS...: in the background; programs may take seconds to greet their GPUs
+    name=$1
+    shift
+    {
+        bounded 25 env "$@" >"$work/$name" 2>&1
+        echo $? >"$work/$name.status"
+    } &
+}
+
+server=$(find_program llama-server)
+[ -n "$server" ] || unified=$(find_program llama)
+head=${server:-${unified:-}}
+worker_new=$(find_program ggml-rpc-server)
+worker_old=$(find_program rpc-server)
+worker=${worker_new:-$worker_old}
+
+if [ -n "$head" ]; then
+    run_for version "$@" "$head" --version
+    if [ "$role" = head ]; then
+        set -- "$@" "$head"
+        [ -n "$server" ] || set -- "$@" serve
+        run_for devices "$@" --list-devices
+        run_for help "$@" --help
+    fi
+fi
+if [ -n "$worker" ] && [ "$role" = worker ]; then
+    # An unknown device makes a worker list what it has and leave without binding anything.
+    run_for worker_devices "$@" "$worker" -d no-such-device
+    run_for worker_help "$@" "$worker" --help
+fi
+
+section system 0 "$(system)"
+section memory 0 "$(memory 2>&1)"
+section addresses 0 "$(addresses 2>&1)"
+section sockets 0 "$(sockets)"
+for port in $ports; do
+    section "holders:$port" 0 "$(holders "$port")"
+done
+section files 0 "$(cat "$work/files" 2>/dev/null)"
+for program in "$head" "$worker_new" "$worker_old"; do
+    [ -n "$program" ] || continue
+    section "program:$program" 0 "$(
+        fingerprint "$program"
+        file_stamp "$program" | cut -d' ' -f2
+    )"
+done
+if [ -n "$worker" ] && [ "$role" = worker ]; then
+    libraries=$(libraries_of "$worker" 2>&1)
+    section libraries $? "$libraries"
+    base=$(printf '%s\n' "$libraries" | sed -n 's/^.*libggml-base[^ ]* => \(\/[^ ]*\).*$/\1/p')
+    # The library carries its commit as a plain string among other runs of hexadecimal digits.
+    section commits 0 "$(grep -aoE '[0-9a-f]{7,40}' "${base:-$worker}" | sort -u | head -n 4000)"
+fi
+records "$state"
+[ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"
+
+wait
+for name in version devices help worker_devices worker_help; do
+    [ -f "$work/$name.status" ] || continue
+    section "$name" "$(cat "$work/$name.status")" "$(cat "$work/$name")"
+done

@@ -1,0 +1,8 @@
+# Print BYTES bytes of a file from OFFSET on.
+# FILE OFFSET BYTES
+file=$(in_home "$1")
+[ -r "$file" ] || {
+    printf 'no such file, or not readable: %s\n' "$file" >&2
+    exit 1
+}
+tail -c "+$(($2 + 1))" "$file" | head -c "$3"

@@ -1,0 +1,66 @@
+"""A local port that leads to an address on a node's side of the network."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from clusterctl.errors import ClusterctlError
+from clusterctl.remote.transport import Transport
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+@asynccontextmanager
+async def tunnel(transport: Transport, address: str, port: int, local_port: int = 0) -> AsyncIterator[int]:
+    """Listen on loopback while the body runs, and yield the port; each connection goes on to `address:port`.
+
+    Raises:
+        OSError: if `local_port` is taken.
+    """
+    pumps: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        pumps.add(task)
+        try:
+            await _join(transport, address, port, reader, writer)
+        finally:
+            pumps.discard(task)
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", local_port)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+        await server.wait_closed()
+
+
+async def _join(
+    transport: Transport,
+    address: str,
+    port: int,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    # A far end that can't be reached shows at the near end as a closed connection.
+    with contextlib.suppress(OSError, ClusterctlError):
+        far_reader, far_writer = await transport.open_connection(address, port, CONNECT_TIMEOUT_S)
+        try:
+            await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+        finally:
+            far_writer.close()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(65536):
+        writer.write(chunk)
+        await writer.drain()
+    writer.write_eof()

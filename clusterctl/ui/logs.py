@@ -1,0 +1,27 @@
+"""Log lines of several nodes, merged: the node in front, in a colour of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from clusterctl.ui.console import data_console
+from clusterctl.ui.safe import one_line
+from clusterctl.ui.screen import Screen
+
+STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
+
+
+class LogPrinter:
+    """Prints lines to stdout as they come; whatever a node writes is shown, never obeyed."""
+
+    def __init__(self, screen: Screen, nodes: Sequence[str]) -> None:
+        self._console = data_console(screen)
+        self._width = max(map(len, nodes), default=0)
+        self._styles = {node: STYLES[index % len(STYLES)] for index, node in enumerate(nodes)}
+
+    def __call__(self, node: str, text: str) -> None:
+        """Print one line."""
+        prefix = Text(f"{one_line(node):<{self._width}} │ ", self._styles.get(node, ""))
+        self._console.print(prefix.append(one_line(text), "default"), soft_wrap=True)

@@ -1,0 +1,257 @@
+"""The answers of the commands as text: what they say, at any width, whatever a node says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clusterctl.model import Estimate
+from clusterctl.reports import (
+    ActionReport,
+    HeadStatus,
+    HostReport,
+    LeftReport,
+    SkewReport,
+    StatusReport,
+    StepReport,
+)
+from clusterctl.ui.action import show_action
+from clusterctl.ui.bars import Bar, part_widths
+from clusterctl.ui.check import check_view, show_check
+from clusterctl.ui.plan import plan_view, show_plan
+from clusterctl.ui.screen import Color, Screen
+from clusterctl.ui.status import show_status, status_view
+from tests.unit.ui_rendering import (
+    HOSTILE,
+    MARKUP,
+    WIDTHS,
+    check_report,
+    on_pipe,
+    plan_report,
+    rendered,
+    rendering,
+    status_report,
+    unseen,
+    widest,
+    words,
+)
+
+SHOWS: dict[str, Callable[[Screen, str], None]] = {
+    "check": lambda screen, text: show_check(screen, check_report(text)),
+    "plan": lambda screen, text: show_plan(screen, plan_report(text)),
+    "status": lambda screen, text: show_status(screen, status_report(text)),
+    "action": lambda screen, text: show_action(
+        screen, ActionReport(False, True, text or None, (), (LeftReport(text, text),))
+    ),
+}
+every_show = pytest.mark.parametrize("show", SHOWS.values(), ids=SHOWS.keys())
+every_width = pytest.mark.parametrize("width", WIDTHS)
+
+
+@every_show
+@rendering
+@given(text=HOSTILE)
+def test_hostile_text_neither_acts_nor_crashes(show: Callable[[Screen, str], None], text: str) -> None:
+    assert not unseen(on_pipe(lambda: show(Screen(verbosity=1), text)).stdout)
+
+
+@every_show
+def test_markup_in_a_report_is_shown_as_it_is(show: Callable[[Screen, str], None]) -> None:
+    assert words(MARKUP) in words(on_pipe(lambda: show(Screen(), MARKUP), width=200).stdout)
+
+
+@every_show
+def test_a_locale_without_unicode_gets_plain_signs(show: Callable[[Screen, str], None]) -> None:
+    assert on_pipe(lambda: show(Screen(), "héllo 表"), encoding="ascii").stdout.isascii()
+
+
+@every_show
+def test_a_pipe_gets_no_colour_and_nothing_on_stderr(show: Callable[[Screen, str], None]) -> None:
+    shown = on_pipe(lambda: show(Screen(), "x"))
+    assert "\x1b" not in shown.stdout
+    assert shown.stderr == ""
+
+
+@every_show
+def test_colour_can_be_forced_and_forbidden(show: Callable[[Screen, str], None]) -> None:
+    assert "\x1b[" in on_pipe(lambda: show(Screen(Color.ALWAYS), "x"), NO_COLOR="1").stdout
+    assert "\x1b[" in on_pipe(lambda: show(Screen(), "x"), FORCE_COLOR="1").stdout
+    assert "\x1b" not in on_pipe(lambda: show(Screen(), "x"), NO_COLOR="1", FORCE_COLOR="1").stdout
+    assert "\x1b" not in on_pipe(lambda: show(Screen(Color.NEVER), "x"), FORCE_COLOR="1").stdout
+
+
+@every_width
+@rendering
+@given(text=HOSTILE)
+def test_no_view_is_wider_than_the_screen(width: int, text: str) -> None:
+    views = (
+        check_view(check_report(text), is_verbose=True),
+        plan_view(plan_report(text)),
+        status_view(status_report(text)),
+    )
+    assert max(widest(rendered(view, width)) for view in views) <= width
+
+
+@every_width
+def test_a_check_names_every_node_its_build_and_its_memory(width: int) -> None:
+    text = words(rendered(check_view(check_report(), is_verbose=False), width))
+    for fact in (
+        "strix1",
+        "b11434",
+        "(7e4c0a9)",
+        "7.0.0",
+        "10.10.0.21:50052",
+        "ROCm0 95.7/96.0 GiB",
+        "offline",
+    ):
+        assert fact in text
+
+
+def test_a_check_shows_skew_with_reason_and_fix() -> None:
+    text = rendered(check_view(check_report(), is_verbose=False), 80)
+    assert "build skew: mismatch" in text
+    assert "here, x: mismatch: another commit x\n    hint: build b11434 x" in text
+    assert "the same commit" not in text
+    assert "the same commit" in rendered(check_view(check_report(), is_verbose=True), 80)
+
+
+def test_a_check_groups_problems_by_node_and_ends_with_a_verdict() -> None:
+    text = rendered(check_view(check_report(), is_verbose=False), 80)
+    assert "here\n  error: no SSH connection x [x]\n    hint: start sshd x\n" in text
+    assert text.endswith("3 nodes, 1 unreachable, builds differ, 1 error, 1 warning: `up` would refuse\n")
+
+
+def test_a_check_without_findings_is_a_table_and_one_line() -> None:
+    lines = rendered(check_view(check_report(ok=True), is_verbose=False), 100).splitlines()
+    assert len(lines) == 4
+    assert lines[-1] == "1 node, all builds match, 0 errors"
+
+
+def test_an_unknown_skew_is_never_told_as_a_match() -> None:
+    report = replace(check_report(ok=True), ok=False, skew=SkewReport("unknown", ()))
+    text = rendered(check_view(report, is_verbose=False), 100)
+    assert "build skew: unknown" in text
+    assert text.endswith("1 node, builds can't be verified, 0 errors: `up` would refuse\n")
+
+
+@every_width
+def test_a_plan_tells_layers_sizes_and_speed(width: int) -> None:
+    text = words(rendered(plan_view(plan_report()), width))
+    for fact in (
+        "0-15 (16)",
+        "16-29 (14) +",
+        "40.0 GiB",
+        "42.8 GiB",
+        "89.8 GiB",
+        "95% full",
+        "head's memory",
+    ):
+        assert fact in text
+    assert "left out: here/CPU: slow" in text
+    assert "decode: 11.8 tok/s decode ceiling: 14.2 tok/s prefill: 148 tok/s loading: 3 min 10 s" in text
+    assert "advice: a draft model would help slow [draft]" in text
+
+
+def test_a_plan_without_figures_says_that_no_speed_is_known() -> None:
+    report = replace(plan_report(), estimate=Estimate())
+    assert "estimate: no speed is known" in rendered(plan_view(report), 80)
+
+
+def test_a_plan_that_does_not_fit_says_how_much_is_missing() -> None:
+    text = rendered(plan_view(plan_report(fits=False)), 80)
+    assert "the plan does not fit" in text
+    assert "1.9 GiB over" in text
+
+
+def test_a_known_budget_of_the_head_gets_a_bar() -> None:
+    report = replace(plan_report(), host=HostReport(800, 0, 224, 1024, 4096))
+    assert "25% full" in rendered(plan_view(report), 80)
+
+
+def test_the_commands_of_a_plan_are_not_wrapped() -> None:
+    path = "/models/" + "a long name " * 20
+    text = on_pipe(lambda: show_plan(Screen(), plan_report(path)), width=60).stdout
+    assert f"\nA_B='{path}' ggml-rpc-server \\\n  -d ROCm0\n" in text
+    assert f"\n  -m '/m/{path}' \\\n  --rpc 10.10.0.21:50052\n" in text
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=4, max_size=4), st.integers(4, 200))
+def test_the_parts_of_a_bar_add_up_and_none_is_lost(sizes: list[float], width: int) -> None:
+    widths = part_widths(sizes, width)
+    assert sum(widths) == (width if any(sizes) else 0)
+    assert [part > 0 for part in widths] == [size > 0 for size in sizes]
+
+
+def test_the_parts_of_a_bar_can_be_told_apart_without_colour() -> None:
+    assert rendered(Bar((8, 4, 2, 2)), 20).strip() == "█████████▓▓▓▓▓▒▒▒···"
+
+
+@every_width
+def test_a_status_tells_state_processes_and_traffic(width: int) -> None:
+    text = words(rendered(status_view(status_report()), width))
+    for fact in ("cluster: up", "4242", "http://192.168.1.30:8080", "serving", "77", "stopped"):
+        assert fact in text
+    assert "traffic: 2 of 4 slots busy, decode 11.2 tok/s, prompt 148 tok/s" in text
+    assert "error: the link is slow ok [x] hint: look at the cable ok" in text
+
+
+def test_a_cluster_that_is_up_comes_with_a_question_to_ask() -> None:
+    asked = on_pipe(lambda: show_status(Screen(), status_report()), width=60).stdout
+    assert (
+        "\ncurl http://192.168.1.30:8080/v1/chat/completions \\\n  -H 'Content-Type: application/json' \\\n"
+        in asked
+    )
+    assert "curl" not in on_pipe(lambda: show_status(Screen(), status_report(state="degraded"))).stdout
+
+
+def test_a_cluster_that_is_down_is_told_in_few_words() -> None:
+    text = rendered(status_view(StatusReport("down", HeadStatus("rtx"), ())), 80)
+    assert [line.split() for line in text.splitlines()] == [
+        ["cluster:", "down"],
+        [],
+        ["head", "health", "pid", "since", "url"],
+        ["rtx", "stopped", "-", "-", "-"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (ActionReport(True, True, "http://h:1", ()), "up: http://h:1\n"),
+        (
+            ActionReport(True, False, "http://h:1", ()),
+            "up: http://h:1 (it ran already, nothing was changed)\n",
+        ),
+        (ActionReport(True, True, None, ()), "down: nothing is left\n"),
+        (ActionReport(True, False, None, ()), "down: nothing was running\n"),
+        (
+            ActionReport(False, True, None, (), (LeftReport("strix1", "pid 77 does not end"),)),
+            "1 thing left behind:\n  strix1: pid 77 does not end\n",
+        ),
+        (
+            ActionReport(True, False, "http://h:1", (StepReport("start", "rtx", "would change", 0.0),)),
+            "dry run: 1 step would change something; nothing was changed\n",
+        ),
+    ],
+)
+def test_an_action_ends_with_what_is_true_now(report: ActionReport, said: str) -> None:
+    assert on_pipe(lambda: show_action(Screen(), report)).stdout.startswith(said)
+
+
+def test_after_up_the_user_learns_how_to_ask_and_to_look() -> None:
+    text = on_pipe(lambda: show_action(Screen(), ActionReport(True, True, "http://h:1/", ()))).stdout
+    assert "curl http://h:1/v1/chat/completions" in text
+    assert text.endswith("clusterctl status\n")
+
+
+def test_a_reader_who_left_is_told_to_the_caller() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(BrokenPipeError), open(writer, "w", encoding="utf-8") as gone, redirect_stdout(gone):
+        show_action(Screen(), ActionReport(True, True, None, ()))
