@@ -2,7 +2,8 @@
 
 ClusterctlError              1  something unexpected
 ├── UsageError               2  wrong option, missing file
-│   └── ConfigError          2  faults in an inventory or recipe, all at once
+│   ├── ConfigError          2  faults in an inventory or recipe, all at once
+│   └── ModelFileError       2  a model file that is damaged, incomplete or unknown
 ├── NodeUnreachable          3  no SSH connection, or it broke
 │   └── CommandTimeout       3  the node did not answer in time
 ├── BuildSkew                4  builds differ, or can't be verified
@@ -66,6 +67,10 @@ class ConfigError(UsageError):
     def __init__(self, faults: Sequence[Fault], *, hint: str | None = None) -> None:
         self.faults = tuple(sorted(faults))
         super().__init__("\n".join(str(fault) for fault in self.faults), hint=hint)
+
+
+class ModelFileError(UsageError):
+    """A model file that is damaged, incomplete, or of a kind that can't be read."""
 
 
 class NodeUnreachable(ClusterctlError):

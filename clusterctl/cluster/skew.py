@@ -51,13 +51,18 @@ def _compare_worker(own: NodeFacts, head: Build) -> Comparison:
     if own.worker_program is None:
         return Comparison(Sameness.UNKNOWN, "there is no worker program on the node")
     library = library_commit_verdict(head, own.library_commits)
-    beside = own.head_program is not None and _directory(own.head_program[0]) == _directory(
-        own.worker_program.path
-    )
-    if library.verdict is Sameness.UNKNOWN and beside:
+    if library.verdict is Sameness.UNKNOWN and _may_speak_for_worker(own):
         comparison = compare_builds(own.build, head)
         return Comparison(comparison.verdict, f"{comparison.reason} (llama-server beside the worker)")
     return library
+
+
+def _may_speak_for_worker(own: NodeFacts) -> bool:
+    """Whether `llama-server` lies beside the worker, and the worker's library has no local changes of its own."""
+    if own.head_program is None or own.worker_program is None:
+        return False
+    is_changed = any(commit.endswith("-dirty") for commit in own.library_commits)
+    return not is_changed and _directory(own.head_program[0]) == _directory(own.worker_program.path)
 
 
 def _evidence(node: Node, subject: str, comparison: Comparison, wanted: str | None) -> SkewEvidence:

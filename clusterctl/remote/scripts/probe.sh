@@ -107,7 +107,7 @@ if [ -n "$worker" ] && [ "$role" = worker ]; then
     section libraries $? "$libraries"
     base=$(printf '%s\n' "$libraries" | sed -n 's/^.*libggml-base[^ ]* => \(\/[^ ]*\).*$/\1/p')
     # The library carries its commit as a plain string among other runs of hexadecimal digits.
-    section commits 0 "$(grep -aoE '[0-9a-f]{7,40}' "${base:-$worker}" | sort -u | head -n 4000)"
+    section commits 0 "$(grep -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$worker}" | sort -u | head -n 4000)"
 fi
 records "$state"
 [ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"

@@ -1,0 +1,210 @@
+"""The options of a llama.cpp program, read from its own `--help`, and how a setting is spelled with them.
+
+Options come, go and change their form between builds (`--flash-attn` took no value until b6325, `--no-mmap`
+became `--load-mode none`), so no build number is trusted here: the program's own words decide. The spellings
+are data, in flags.yaml.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from clusterctl.errors import UsageError
+from clusterctl.llama.text import plain_lines
+
+SERVER = "llama-server"
+WORKER = "ggml-rpc-server"
+
+_OPTION_LINE = re.compile(r" {0,2}-{1,2}[A-Za-z]")
+_GAP = re.compile(r"(?<![,\s])\s{2,}")
+_NEXT_NAME = re.compile(r",\s+(?=-)")
+_LISTED = re.compile(r"^[\[{<](?P<words>[^\[\]{}<>]+)[\]}>]$")
+_WORD = re.compile(r"[a-z0-9][a-z0-9_+-]*")
+_ALLOWED_VALUES = re.compile(r"allowed values: ((?:[\w+-]+,\s+)*[\w+-]+)")
+_BULLET = re.compile(r"^- ([a-z0-9_+-]+)(?: \(default\))?:", re.MULTILINE)
+
+
+class UnknownSetting(UsageError):
+    """A setting that this build of llama.cpp has no option for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: whether it takes a value, and which (none listed: any)."""
+
+    takes_value: bool
+    choices: tuple[str, ...] = ()
+    deprecated: bool = False
+
+    def accepts(self, value: str) -> bool:
+        """Whether a listed value, or any if none is listed."""
+        return self.takes_value and (not self.choices or value in self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """All option spellings that a program knows, short and long."""
+
+    program: str
+    options: Mapping[str, Option]
+
+    def __contains__(self, spelling: object) -> bool:
+        return spelling in self.options
+
+
+def parse_help(text: str) -> Flags | None:
+    """Read `llama-server --help`; `None` if the text is anything else."""
+    flags = Flags(SERVER, MappingProxyType(dict(_options(text))))
+    return flags if "--model" in flags and "--ctx-size" in flags else None
+
+
+def parse_worker_usage(text: str) -> Flags | None:
+    """Read the usage of `ggml-rpc-server` (or `rpc-server`); `None` if the text is anything else."""
+    flags = Flags(WORKER, MappingProxyType(dict(_options(text))))
+    return flags if "--host" in flags and "--port" in flags and "--model" not in flags else None
+
+
+def spell(flags: Flags, wanted: Mapping[str, str | int | bool]) -> tuple[str, ...]:
+    """Return the arguments for the wanted settings, in the order in which llama.cpp must get them.
+
+    Settings are named in flags.yaml. One that the build follows without being told is left out.
+
+    Raises:
+        UnknownSetting: if the build has no option for a setting, or not for this value.
+    """
+    vocabulary = _data()[flags.program]
+    if strange := wanted.keys() - vocabulary.keys():
+        raise UnknownSetting(f"{flags.program} has no setting {', '.join(sorted(strange))}")
+    return tuple(
+        argument
+        for setting, forms in vocabulary.items()
+        if setting in wanted
+        for argument in _spell_one(flags, setting, forms, _as_text(wanted[setting]))
+    )
+
+
+def refuse_extra_args(extra_args: Sequence[str], *, uses_rpc: bool) -> list[str]:
+    """Say what is wrong with the user's own arguments for llama-server, one sentence per fault.
+
+    llama.cpp lets the last of two equal options win, so an argument that clusterctl sets as well would undo
+    the plan unseen.
+    """
+    return [fault for given, value in _pairs(extra_args) for fault in _faults_of(given, value, uses_rpc)]
+
+
+def _options(text: str) -> Iterator[tuple[str, Option]]:
+    for head, description in _entries(text):
+        words = " ".join(description.split())
+        if "the argument has been removed" in words:
+            continue
+        parts = [part.split(maxsplit=1) for part in _NEXT_NAME.split(head)]
+        value = next((part[1] for part in parts if len(part) > 1), None)
+        choices = () if value is None else _choices(value, description)
+        option = Option(value is not None, choices, "DEPRECATED" in words)
+        yield from ((part[0], option) for part in parts)
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each option's names with its value, and its description over all its lines."""
+    head, description = "", [""]
+    for line in plain_lines(text):
+        if _OPTION_LINE.match(line):
+            if head:
+                yield head, "\n".join(description)
+            head, *description = _GAP.split(line.strip(), maxsplit=1)
+        else:
+            description.append(line.strip())
+    if head:
+        yield head, "\n".join(description)
+
+
+def _choices(value: str, description: str) -> tuple[str, ...]:
+    listed = _LISTED.match(value)
+    words = re.split(r"[|,]", listed["words"] if listed else value)
+    if len(words) > 1 and all(_WORD.fullmatch(word) for word in words):
+        return tuple(words)
+    if allowed := _ALLOWED_VALUES.search(description):
+        return tuple(re.split(r",\s+", allowed[1]))
+    return tuple(_BULLET.findall(description))
+
+
+def _spell_one(flags: Flags, setting: str, forms: Sequence[Mapping[str, Any]], value: str) -> tuple[str, ...]:
+    meant = [form for form in forms if form.get("value", value) == value]
+    fitting = [form for form in meant if _fits(flags, form, value)]
+    if not fitting:
+        raise _unknown(flags, setting, value, [form["argv"][0] for form in meant if form["argv"]])
+    best = min(fitting, key=lambda form: (not form["argv"], _is_deprecated(flags, form)))
+    return tuple(argument.replace("{value}", value) for argument in best["argv"])
+
+
+def _fits(flags: Flags, form: Mapping[str, Any], value: str) -> bool:
+    if "needs" in form and form["needs"] not in flags:
+        return False
+    if not form["argv"]:
+        return True
+    option = flags.options.get(form["argv"][0])
+    if option is None:
+        return False
+    if flags.program == WORKER:  # usages of old workers don't show which options take a value
+        return True
+    return option.accepts(value) if "{value}" in form["argv"] else not option.takes_value
+
+
+def _is_deprecated(flags: Flags, form: Mapping[str, Any]) -> bool:
+    return any(flags.options[name].deprecated for name in form["argv"][:1])
+
+
+def _unknown(flags: Flags, setting: str, value: str, missing: Sequence[str]) -> UnknownSetting:
+    builds = _data()["builds"]
+    known = [f"{option} is in builds {_range(builds[option])}" for option in missing if option in builds]
+    if listed := [name for name in missing if name in flags and flags.options[name].choices]:
+        known = [f"{name} takes {', '.join(flags.options[name].choices)}" for name in listed]
+    needs = f": it lacks {' and '.join(missing)}" if missing and not listed else ""
+    return UnknownSetting(
+        f"this build of {flags.program} can't be told `{setting}` = `{value}`{needs}",
+        hint="; ".join(known) or f"use another build, or another value of `{setting}`",
+    )
+
+
+def _range(builds: Mapping[str, int]) -> str:
+    since = f"from b{builds['since']} on" if "since" in builds else ""
+    gone = f"before b{builds['gone']}" if "gone" in builds else ""
+    return " and ".join(part for part in (since, gone) if part)
+
+
+def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each option with the argument after it, as llama.cpp reads them: `_` in a long name is `-`."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, value = argument.partition("=")
+        if name.startswith("-"):
+            long = name.startswith("--")
+            yield name.replace("_", "-") if long else name, value if equals else following
+
+
+def _faults_of(given: str, value: str, uses_rpc: bool) -> Iterator[str]:
+    rules = _data()["extra_args"]
+    for owner, options in rules["owned"].items():
+        if given in options:
+            yield f"{given} is decided by {owner}"
+    for rule in rules["refused"]:
+        applies = uses_rpc or not rule.get("rpc_only", False)
+        if applies and given in rule["options"] and value in rule.get("values", [value]):
+            yield f"{' '.join([given, value]) if 'values' in rule else given}: {rule['why']}"
+
+
+def _as_text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load(files("clusterctl.llama").joinpath("flags.yaml").read_text("utf-8"))
+    return data

@@ -1,0 +1,100 @@
+"""What the tools of vendors and kernels say of memory: nvidia-smi, rocm-smi and /proc/meminfo.
+
+They answer where no program of llama.cpp runs. Machines with unified memory say `[N/A]`, which is unknown and
+not zero (NVIDIA GB10; XuehaiPan/nvitop pull request 208).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from clusterctl.llama.text import plain_lines
+from clusterctl.model import MIB
+
+_MIB = re.compile(r"([0-9]{1,9})(?: MiB)?")
+_COMPUTE_APP = re.compile(
+    r"\s*(?P<pid>[0-9]{1,9})(?:,\s*|\s+)(?P<name>\S.*?)(?:,\s*|\s+)(?P<used>\[.*\]|[0-9]+(?: MiB)?)\s*"
+)
+_MEMINFO = re.compile(r"^(MemTotal|MemAvailable):\s+([0-9]{1,15}) kB$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class CardMemory:
+    """Memory of one card in MiB, `None` where its tool can't tell."""
+
+    name: str
+    total_mib: int | None
+    free_mib: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeApp:
+    """A process that holds memory of an NVIDIA card."""
+
+    pid: int
+    name: str
+    used_mib: int | None
+
+
+def parse_nvidia_memory(text: str) -> tuple[CardMemory, ...] | None:
+    """Read `nvidia-smi --query-gpu=name,memory.total,memory.free --format=csv`, columns in any order.
+
+    Returns `None` without the header line, as when nvidia-smi fails.
+    """
+    lines = [line.strip() for line in plain_lines(text)]
+    start = next((index for index, line in enumerate(lines) if "memory." in line and "[MiB]" in line), None)
+    if start is None:
+        return None
+    columns = [column.strip().removesuffix(" [MiB]") for column in lines[start].split(",")]
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines[start + 1 :]]
+    cards = [dict(zip(columns, row, strict=True)) for row in rows if len(row) == len(columns)]
+    return tuple(
+        CardMemory(
+            name=card.get("name", "NVIDIA GPU"),
+            total_mib=_mib(card.get("memory.total", "")),
+            free_mib=_mib(card.get("memory.free", "")),
+        )
+        for card in cards
+    )
+
+
+def parse_compute_apps(text: str) -> tuple[ComputeApp, ...]:
+    """Read `nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv`, also as a table."""
+    matches = (_COMPUTE_APP.fullmatch(line) for line in plain_lines(text))
+    return tuple(ComputeApp(int(app["pid"]), app["name"], _mib(app["used"])) for app in matches if app)
+
+
+def parse_rocm_memory(text: str) -> tuple[CardMemory, ...] | None:
+    """Read `rocm-smi --showmeminfo vram --json`; `None` if `text` is not such JSON."""
+    try:
+        document = json.loads(text[text.find("{") :])
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    cards = {name: card for name, card in document.items() if isinstance(card, dict)}
+    return tuple(_rocm_card(name, card) for name, card in cards.items())
+
+
+def parse_meminfo(text: str) -> tuple[int | None, int | None]:
+    """Return total and available memory in MiB from /proc/meminfo of Linux."""
+    kib = {name: int(size) for name, size in _MEMINFO.findall(text)}
+    total_kib, available_kib = kib.get("MemTotal"), kib.get("MemAvailable")
+    return (
+        None if total_kib is None else total_kib // 1024,
+        None if available_kib is None else available_kib // 1024,
+    )
+
+
+def _rocm_card(name: str, card: dict[str, object]) -> CardMemory:
+    sizes = [str(card.get(f"VRAM Total {kind}Memory (B)", "")) for kind in ("", "Used ")]
+    total, used = (int(size) if re.fullmatch("[0-9]{1,20}", size) else None for size in sizes)
+    free_mib = (total - used) // MIB if total is not None and used is not None and used <= total else None
+    return CardMemory(name, None if total is None else total // MIB, free_mib)
+
+
+def _mib(cell: str) -> int | None:
+    size = _MIB.fullmatch(cell)
+    return int(size[1]) if size else None
