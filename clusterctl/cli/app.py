@@ -52,14 +52,14 @@ class App:
             )
         return load_inventory(Path(self.inventory), os.environ)
 
-    def load_recipe(self) -> Recipe:
-        """Read the recipe.
+    def load_recipe(self, inventory: Inventory) -> Recipe:
+        """Read the recipe; the nodes that it names must be in the inventory.
 
         Raises:
             UsageError: if none is named.
             ConfigError: with all faults of the file.
         """
-        recipe = self.load_recipe_if_named()
+        recipe = self.load_recipe_if_named(inventory)
         if recipe is None:
             raise UsageError(
                 "no recipe is named",
@@ -67,11 +67,11 @@ class App:
             )
         return recipe
 
-    def load_recipe_if_named(self) -> Recipe | None:
+    def load_recipe_if_named(self, inventory: Inventory) -> Recipe | None:
         """Read the recipe, or return `None` if none is named."""
         from clusterctl.config.loading import load_recipe  # noqa: PLC0415
 
-        return None if self.recipe is None else load_recipe(Path(self.recipe), os.environ)
+        return None if self.recipe is None else load_recipe(Path(self.recipe), os.environ, inventory)
 
     def screen(self) -> Screen:
         """How to write: data on stdout, everything else on stderr."""

@@ -24,7 +24,8 @@ def check(app: App) -> int:
     is the one with which `up` would refuse: 3 a node can't be reached, 4 builds differ or can't be told, 6
     anything else, 0 all is well.
     """
-    inventory, recipe = app.load_inventory(), app.load_recipe_if_named()
+    inventory = app.load_inventory()
+    recipe = app.load_recipe_if_named(inventory)
     examination = run(_examine(inventory, recipe))
     app.show(check_report(inventory, examination), show_check)
     try:

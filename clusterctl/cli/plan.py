@@ -20,5 +20,6 @@ def plan(app: App, allow_skew: bool) -> None:
 
     Memory is measured on the nodes, the model's header is read on the head. Exit code 5: it does not fit.
     """
-    made = run(prepare_plan(app.load_inventory(), app.load_recipe(), allow_skew=allow_skew))
+    inventory = app.load_inventory()
+    made = run(prepare_plan(inventory, app.load_recipe(inventory), allow_skew=allow_skew))
     app.show(plan_report(made), show_plan)

@@ -33,7 +33,8 @@ def up(app: App, dry_run: bool, replace: bool, wait: bool, timeout_s: float | No
     A second `up` finds everything as planned and changes nothing. If anything fails, or on Ctrl-C, what this
     run started is ended again.
     """
-    inventory, recipe = app.load_inventory(), app.load_recipe()
+    inventory = app.load_inventory()
+    recipe = app.load_recipe(inventory)
     options = Options(allow_skew=allow_skew, replace=replace, wait=wait, timeout_s=timeout_s)
     with Progress(app.screen()) as progress:
         brought = run(bring_up(inventory, recipe, options, progress, dry=dry_run))

@@ -140,9 +140,8 @@ def merge(base: Map, over: Map, *, without: Collection[str] = ()) -> Map:
     entries = {key: entry for key, entry in base.entries.items() if key not in without}
     for key, entry in over.entries.items():
         inherited = entries.get(key)
-        match inherited, entry:
-            case Entry(value=Map() as below), Entry(value=Map() as above):
-                entries[key] = replace(entry, value=merge(below, above))
-            case _:
-                entries[key] = entry
+        if inherited and isinstance(inherited.value, Map) and isinstance(entry.value, Map):
+            entries[key] = replace(entry, value=merge(inherited.value, entry.value))
+        else:
+            entries[key] = entry
     return Map(over.mark, entries)

@@ -15,7 +15,7 @@ from clusterctl.config.interpolation import fill
 from clusterctl.errors import ConfigError, Fault
 
 MAX_DEPTH = 32
-MAX_VALUES = 20_000
+MAX_VALUES = 5_000
 CORE_TAG = "tag:yaml.org,2002:"
 NULL_TAG = f"{CORE_TAG}null"
 MERGE_TAG = f"{CORE_TAG}merge"

@@ -155,7 +155,10 @@ def _fits(flags: Flags, form: Mapping[str, Any], value: str) -> bool:
         return False
     if flags.program == WORKER:  # usages of old workers don't show which options take a value
         return True
-    return option.accepts(value) if "{value}" in form["argv"] else not option.takes_value
+    if len(form["argv"]) == 1:
+        return not option.takes_value
+    passed = form["argv"][1].replace("{value}", value)
+    return option.accepts(passed) and (passed in option.choices or not form.get("listed"))
 
 
 def _is_deprecated(flags: Flags, form: Mapping[str, Any]) -> bool:
@@ -164,7 +167,7 @@ def _is_deprecated(flags: Flags, form: Mapping[str, Any]) -> bool:
 
 def _unknown(flags: Flags, setting: str, value: str, missing: Sequence[str]) -> UnknownSetting:
     builds = _data()["builds"]
-    known = [f"{option} is in builds {_range(builds[option])}" for option in missing if option in builds]
+    known = [f"{option} is known {_range(builds[option])}" for option in missing if option in builds]
     if listed := [name for name in missing if name in flags and flags.options[name].choices]:
         known = [f"{name} takes {', '.join(flags.options[name].choices)}" for name in listed]
     needs = f": it lacks {' and '.join(missing)}" if missing and not listed else ""
@@ -182,7 +185,7 @@ def _range(builds: Mapping[str, int]) -> str:
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each option with the argument after it, as llama.cpp reads them: `_` in a long name is `-`."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         name, equals, value = argument.partition("=")
         if name.startswith("-"):
             long = name.startswith("--")

@@ -48,6 +48,11 @@ class Tensor:
         return prod(self.shape)
 
     @property
+    def outputs(self) -> int:
+        """Width of the result, if the tensor is a matrix to multiply with, else 0."""
+        return self.shape[1] if len(self.shape) > 1 else 0
+
+    @property
     def size_bytes(self) -> int:
         """Size of the data, without the padding that follows it."""
         return self.type.row_bytes(self.elements)

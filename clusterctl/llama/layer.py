@@ -10,6 +10,8 @@ from clusterctl.llama.gguf import Tensor
 from clusterctl.llama.metadata import Metadata
 from clusterctl.llama.sliding_window import WindowedLayers
 
+# llama.cpp loads these with the first layer (gemma3n, gemma4).
+FIRST_LAYER_TENSORS = frozenset({"per_layer_model_proj.weight", "per_layer_proj_norm.weight"})
 RECURRENT_PREFIXES = ("ssm_", "time_mix_", "shortconv")
 # A recurrent layer may have a fused `attn_qkv` too; these only stand in layers with a KV cache.
 KEY_TENSORS = ("attn_k.weight", "attn_kv_a_mqa.weight", "attn_k_b.weight")
@@ -27,7 +29,7 @@ class Layer:
     `latent_width`: all heads' queries in the latent space of multi-head latent attention, else 0.
     `feed_forward_width`: gate, up and their product, over all experts one token uses.
     `expert_output_width`: the results of those experts before they are summed, 0 in a dense layer.
-    `recurrent_width`: the projections, convolutions and results of a Mamba-like block, 0 elsewhere.
+    `recurrent_width`: the projections, convolutions and results of a Mamba or RWKV block, 0 elsewhere.
     """
 
     weight_bytes: int
@@ -54,7 +56,9 @@ def read_layers(metadata: Metadata, tensors: Tensors, windowed: WindowedLayers) 
     for name, tensor in tensors.items():
         prefix, _, rest = name.partition(".")
         number, _, own_name = rest.partition(".")
-        if prefix == "blk":
+        if name in FIRST_LAYER_TENSORS:
+            by_layer[0][name] = tensor
+        elif prefix == "blk":
             if not number.isdecimal() or int(number) >= metadata.n_layer:
                 raise metadata.error(f"the tensor {name!r} belongs to none of the {metadata.n_layer} layers")
             by_layer[int(number)][own_name] = tensor
@@ -125,8 +129,13 @@ class _Shapes:
         return tensor.size_bytes * max(0, experts - self.n_expert_used) // experts if experts else 0
 
     def _recurrent(self, tensors: Tensors) -> int:
-        projected = _outputs(tensors, "ssm_in.weight")
-        return max(0, projected + 2 * (self.convolution + self.inner - self.n_embd)) if projected else 0
+        if "ssm_in.weight" in tensors:
+            projected = _outputs(tensors, "ssm_in.weight")
+            return max(0, projected + 2 * (self.convolution + self.inner - self.n_embd))
+        if any(name.startswith("time_mix_") for name in tensors):
+            return sum(_outputs(tensors, name) for name in tensors) + 4 * self.n_embd
+        # Delta nets and short convolutions are narrower than the feed-forward part beside them.
+        return 0
 
 
 def _state(metadata: Metadata, n_embd: int, n_head: int) -> tuple[int, int]:
@@ -156,8 +165,7 @@ def _feed_forward(tensors: Tensors, kind: str, used: int) -> int:
 
 
 def _outputs(tensors: Tensors, name: str) -> int:
-    tensor = tensors.get(name)
-    return tensor.shape[1] if tensor is not None and len(tensor.shape) > 1 else 0
+    return tensors[name].outputs if name in tensors else 0
 
 
 def _or(value: int | None, default: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clusterctl.llama.architectures import FULL_LAST_LAYER, MEASURED
 from clusterctl.llama.gguf import GgufHeader, Tensor
-from clusterctl.llama.layer import Layer, read_layers
+from clusterctl.llama.layer import FIRST_LAYER_TENSORS, Layer, read_layers
 from clusterctl.llama.metadata import Metadata
 from clusterctl.llama.model_parts import merge_tensors
 from clusterctl.llama.sliding_window import windowed_layers
@@ -27,7 +27,9 @@ class ModelHeader:
     `input_bytes` stay on the head's CPU, `shared_bytes` are copied to every device with a layer, and
     `output_bytes` go to the device with the output layer. A model without an output matrix of its own has its
     token embedding there once more: these are `tied_bytes`. `window` is the sliding window in tokens, `None`
-    where no layer has one. `notes` say in words what about this model is not known for certain.
+    where no layer has one. `n_deepstack` further inputs of the residual stream's width go to the first layers of
+    some vision models, `per_layer_input_width` values per token to the layers of some Gemma models.
+    `notes` say in words what about this model is not known for certain.
     """
 
     file: str
@@ -41,6 +43,8 @@ class ModelHeader:
     n_expert_used: int
     window: int | None
     has_full_last_layer: bool
+    n_deepstack: int
+    per_layer_input_width: int
     input_bytes: int
     shared_bytes: int
     output_bytes: int
@@ -65,7 +69,11 @@ class ModelHeader:
         tensors = merge_tensors(parts)
         metadata = Metadata(parts[0])
         windowed = windowed_layers(metadata)
-        sizes = {name: tensor.size_bytes for name, tensor in tensors.items() if not name.startswith("blk.")}
+        sizes = {
+            name: tensor.size_bytes
+            for name, tensor in tensors.items()
+            if not name.startswith("blk.") and name not in FIRST_LAYER_TENSORS
+        }
         shared = _sum_of(sizes, SHARED_TENSORS)
         inputs = _sum_of(sizes, INPUT_TENSORS)
         tied = 0 if "output.weight" in tensors else sizes.get("token_embd.weight", 0)
@@ -82,6 +90,8 @@ class ModelHeader:
             n_expert_used=metadata.integer("expert_used_count") or 0,
             window=windowed.tokens,
             has_full_last_layer=architecture in FULL_LAST_LAYER or architecture not in MEASURED,
+            n_deepstack=metadata.integer("n_deepstack_layers") or 0,
+            per_layer_input_width=_outputs(tensors, "per_layer_model_proj.weight"),
             input_bytes=inputs,
             shared_bytes=shared,
             output_bytes=sum(sizes.values()) - shared - inputs + tied,
@@ -97,18 +107,18 @@ def _sum_of(sizes: Mapping[str, int], owners: frozenset[str]) -> int:
 
 
 def _vocabulary(metadata: Metadata, tensors: Mapping[str, Tensor]) -> int:
-    embedding = tensors.get("token_embd.weight")
-    if embedding is not None and len(embedding.shape) == 2:
-        return embedding.shape[1]
-    return metadata.integer("vocab_size") or metadata.array_length("tokenizer.ggml.tokens") or 0
+    in_metadata = metadata.integer("vocab_size") or metadata.array_length("tokenizer.ggml.tokens") or 0
+    return _outputs(tensors, "token_embd.weight") or in_metadata
+
+
+def _outputs(tensors: Mapping[str, Tensor], name: str) -> int:
+    return tensors[name].outputs if name in tensors else 0
 
 
 def _notes(architecture: str, is_window_unknown: bool) -> list[str]:
     notes = []
     if architecture not in MEASURED:
-        notes.append(
-            f"buffers of the architecture {architecture} were not measured: the general rule is used"
-        )
+        notes.append(f"buffers of the architecture {architecture} were not measured: the general rule is used")
     if is_window_unknown:
         notes.append(f"which layers of {architecture} use its sliding window is unknown: all count as full")
     return notes

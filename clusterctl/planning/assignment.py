@@ -9,6 +9,17 @@ from math import inf
 from clusterctl.model import Offer
 from clusterctl.planning.slot_ranges import SlotRanges
 
+# llama.cpp src/llama.cpp (`llama_max_devices`).
+MAX_DEVICES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Slots for each offer, 0 for one left out, and in words why it got so many."""
+
+    slots: tuple[int, ...]
+    reasons: tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceCost:
@@ -37,6 +48,12 @@ def cheapest(ranges: SlotRanges, offers: Sequence[Offer], costs: Sequence[Device
         best, starts = _with_one_more(best, ranges, offer, cost)
         starts_of.append(starts)
     return _counts(starts_of) if best[-1] < inf else None
+
+
+def fits_at_all(ranges: SlotRanges, offers: Sequence[Offer]) -> bool:
+    """Whether any assignment in this order fits."""
+    free = DeviceCost(slots=[0] * (ranges.count + 1), boundary=[0] * (ranges.count + 1), use=0)
+    return cheapest(ranges, offers, [free] * len(offers)) is not None
 
 
 def _with_one_more(

@@ -33,14 +33,14 @@ class ComputeModel:
         self.has_attention = any(layer.k_width for layer in header.layers)
         self.value_index_width = max((layer.v_width for layer in header.layers), default=0)
         self.stream_bytes = VALUE_BYTES * shape.micro_batch * header.n_embd
+        self.per_layer_input_bytes = VALUE_BYTES * shape.micro_batch * header.per_layer_input_width
         self._with_full = _running(bool(layer.k_width) and not layer.is_sliding for layer in header.layers)
         self._with_window = _running(bool(layer.k_width) and layer.is_sliding for layer in header.layers)
         loaded = [index for index, layer in enumerate(header.layers) if layer.weight_bytes]
         reduced = loaded[-1] if loaded and not header.has_full_last_layer else None
         self._steps = {
             pipelined: [
-                self._widest_step(layer, pipelined, index == reduced)
-                for index, layer in enumerate(header.layers)
+                self._widest_step(layer, pipelined, index == reduced) for index, layer in enumerate(header.layers)
             ]
             for pipelined in (False, True)
         }
@@ -58,6 +58,8 @@ class ComputeModel:
         streams = self._input_streams(is_first, has_output, pipelined) * copies
         streams += self._residual_streams(is_first, pipelined)
         needed = streams * self.stream_bytes + max(self._steps[pipelined][first:stop])
+        # The per-layer inputs are projected on the first device, which takes up to three more of them.
+        needed += (copies + (3 if is_first else 0)) * self.per_layer_input_bytes
         return self._inputs(first, stop, copies) + max(needed, logits)
 
     def host_bytes(self, cpu_layers: int, *, pipelined: bool) -> int:
@@ -66,10 +68,12 @@ class ComputeModel:
         The last term is the output buffer for the logits, which llama.cpp's memory table leaves out.
         """
         copies = PIPELINE_COPIES if pipelined else 1
-        streams = (2 * copies + 2) * self.stream_bytes
+        streams = (2 * copies + 2 + (copies + 1) * self.header.n_deepstack) * self.stream_bytes
         if cpu_layers:
-            streams = max(streams, 5 * self.stream_bytes + max(self._steps[False][:cpu_layers]))
-        return self._inputs(0, self.header.n_layer, copies) + streams + self.output_buffer_bytes
+            on_cpu = (5 + self.header.n_deepstack) * self.stream_bytes + max(self._steps[False][:cpu_layers])
+            streams = max(streams, on_cpu + 3 * self.per_layer_input_bytes)
+        inputs = self._inputs(0, self.header.n_layer, copies) + (copies + 1) * self.per_layer_input_bytes
+        return inputs + streams + self.output_buffer_bytes
 
     @property
     def output_buffer_bytes(self) -> int:
@@ -84,7 +88,7 @@ class ComputeModel:
         if pipelined and not self.has_attention:
             # The state's own operations make a purely recurrent graph cross every boundary more than once.
             return 5 if is_first or has_output else 7
-        return 3 if is_first else 1
+        return 3 + self.header.n_deepstack if is_first else 1
 
     def _residual_streams(self, is_first: bool, pipelined: bool) -> int:
         """How many copies of the residual stream are alive during the widest step.
@@ -120,9 +124,7 @@ class ComputeModel:
         """
         token_bytes = VALUE_BYTES * self.shape.micro_batch
         feed_forward = 0 if is_reduced else self._feed_forward(layer, pipelined)
-        state = (
-            2 * STATE_VALUE_BYTES * layer.state_width * self.shape.sequences if layer.recurrent_width else 0
-        )
+        state = 2 * STATE_VALUE_BYTES * layer.state_width * self.shape.sequences if layer.recurrent_width else 0
         return max(
             token_bytes * feed_forward,
             token_bytes * self._attention(layer),

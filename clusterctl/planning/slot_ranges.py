@@ -61,13 +61,15 @@ class SlotRanges:
         """Bytes that must be free on a device for it to take any part."""
         return min(self.need_bytes(offer, slot, slot + 1) for slot in self._slots())
 
+    def buffer_bytes(self, offer: Offer) -> int:
+        """The most that a device which shares the model needs beside its layers and their KV cache."""
+        pipelined = self._is_pipelined(is_whole=False)
+        compute = self.model.device_memory(self.first, self.end, pipelined=pipelined).compute_bytes
+        return self.model.header.shared_bytes + compute + margin_bytes(offer.backend, compute)
+
     def room_bytes(self, offer: Offer) -> int:
-        """What a device that shares the model has left for layers and their KV cache, beside its buffers."""
-        compute = self.model.device_memory(
-            self.first, self.end, pipelined=self._is_pipelined(is_whole=False)
-        ).compute_bytes
-        buffers = self.model.header.shared_bytes + compute + margin_bytes(offer.backend, compute)
-        return max(0, offer.budget_bytes - buffers)
+        """What a device that shares the model has left for layers and their KV cache."""
+        return max(0, offer.budget_bytes - self.buffer_bytes(offer))
 
     def starts(self, offer: Offer) -> Iterator[tuple[int, bool]]:
         """For each boundary between slots, what ranges that end there the device can hold. Counts from `first`.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 
-from clusterctl.remote.command import Command, Output, output_of
+from clusterctl.remote.command import Command, Effect, Output, output_of
 from clusterctl.remote.transport import Connection, Transport
 
 
@@ -20,8 +22,11 @@ class LocalTransport(Transport):
         try:
             stdout, stderr = await process.communicate(command.text())
         except asyncio.CancelledError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            # What only reads is ended with all its children; what changes something goes on, as over SSH.
+            if command.effect is Effect.READ:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
             raise
         assert process.returncode is not None
         return output_of(self.node, process.returncode, stdout, stderr)

@@ -26,11 +26,11 @@ async def tunnel(transport: Transport, address: str, port: int, local_port: int 
         task = asyncio.current_task()
         assert task is not None
         pumps.add(task)
-        try:
+        # asyncio reports a cancelled handler as a fault; here it is how the tunnel ends.
+        with contextlib.suppress(asyncio.CancelledError):
             await _join(transport, address, port, reader, writer)
-        finally:
-            pumps.discard(task)
-            writer.close()
+        pumps.discard(task)
+        writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", local_port)
     try:
@@ -39,7 +39,8 @@ async def tunnel(transport: Transport, address: str, port: int, local_port: int 
         server.close()
         for pump in pumps:
             pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
+        if pumps:
+            await asyncio.wait(pumps)
         await server.wait_closed()
 
 

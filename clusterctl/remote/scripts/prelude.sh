@@ -31,7 +31,8 @@ Linux)
     process_start() { sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
     # A zombie has ended: only its parent has not looked yet.
     process_lives() { case $(sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null) in "" | [ZX]*) false ;; esac }
-    same_arguments() { cmp -s "/proc/$1/cmdline" "$2"; } # PID FILE
+    # Through a pipe, since files of /proc claim to be empty and `cmp` believes them.
+    same_arguments() { tr '\0' '\n' <"/proc/$1/cmdline" | cmp -s - "$2"; } # PID FILE
     program_of() { readlink "/proc/$1/exe"; }
     memory() { cat /proc/meminfo; }
     addresses() { ip -4 -o addr show || ifconfig; }
@@ -52,7 +53,7 @@ Linux)
     boot_id() { sysctl -n kern.boottime; }
     process_start() { ps -o lstart= -p "$1" 2>/dev/null; }
     process_lives() { case $(ps -o state= -p "$1" 2>/dev/null) in "" | Z*) false ;; esac }
-    same_arguments() { test "$(ps -o args= -p "$1")" = "$(tr '\0' ' ' <"$2" | sed 's/ $//')"; }
+    same_arguments() { test "$(ps -ww -o args= -p "$1")" = "$(tr '\n' ' ' <"$2" | sed 's/ $//')"; }
     program_of() { ps -o comm= -p "$1"; }
     memory() { sysctl hw.memsize hw.pagesize && vm_stat; }
     addresses() { ifconfig; }

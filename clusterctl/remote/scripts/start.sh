@@ -19,7 +19,7 @@ printf '%s' "$record" >"$directory/record.json" || exit 1
 # The program replaces `env`, so its arguments are what follows the variables.
 (
     shift "$count"
-    printf '%s\0' "$@"
+    printf '%s\n' "$@"
 ) >"$directory/argv" || exit 1
 
 # The supervisor outlives this script only to write down how the program ended.
@@ -33,7 +33,11 @@ supervise() {
     [ ! -d "$directory" ] || echo "$status" >"$directory/exit"
 }
 trap '' HUP
-supervise "$@" </dev/null >"$directory/log" 2>&1 &
+(
+    # Redirected for good: a redirected function call would keep copies that hold the caller's channel open.
+    exec </dev/null >"$directory/log" 2>&1
+    supervise "$@"
+) &
 
 tries=100
 state=starting

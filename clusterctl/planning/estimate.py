@@ -1,0 +1,85 @@
+"""How fast the model will decode and load, as far as known facts carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from clusterctl.model import Estimate, Share, Split
+from clusterctl.planning.bandwidth import bandwidth_gb_s, unknown_bandwidth_gb_s
+from clusterctl.planning.memory import MemoryModel
+from clusterctl.planning.token_time import UNKNOWN_LINK, Link, TokenTime, speed_constants
+
+GB = 1e9
+BITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TimePart:
+    """A part of the time of one token: what it goes into, in words."""
+
+    cause: str
+    seconds: float
+
+
+def estimate(memory: MemoryModel, split: Split, *, link: Link = UNKNOWN_LINK) -> Estimate:
+    """The expected speed of a plan while the context is short, as benchmarks are published.
+
+    The decode figure is typically within a factor of 1.25 (speed.yaml says of what); its ceiling is what
+    bandwidth alone would allow. Prefill is not estimated: it hangs on compute rates that no device tells. The
+    loading time needs the bit rate of the network, if anything is sent over it.
+    """
+    time = TokenTime(memory, link, depth_tokens=0)
+    sending = sending_s(split, link)
+    reading = memory.header.total_bytes / (speed_constants().read_gb_s * GB)
+    return Estimate(
+        decode_tok_s=decode_tok_s(memory, split, link),
+        decode_ceiling_tok_s=1 / _ceiling_s(split, time),
+        load_s=None if sending is None else reading + sending,
+        bound_by=max(time_parts(split, time), key=lambda part: part.seconds).cause,
+    )
+
+
+def decode_tok_s(memory: MemoryModel, split: Split, link: Link) -> float:
+    """Tokens per second of one sequence while the context is short."""
+    time = TokenTime(memory, link, depth_tokens=0)
+    return 1 / sum(part.seconds for part in time_parts(split, time))
+
+
+def time_parts(split: Split, time: TokenTime) -> Iterator[TimePart]:
+    """What the time of one token goes into; the parts add up to it."""
+    for share in split.shares:
+        seconds = time.reading_s(bandwidth_gb_s(share.offer), *slot_bounds(split, share))
+        yield TimePart(f"memory bandwidth of {share.offer.label}", seconds)
+    if split.cpu_layers:
+        yield TimePart("memory bandwidth of the head's CPU", host_s(split, time))
+    yield TimePart("launching kernels, a little for each layer", time.launching_s(0, split.n_layer))
+    yield TimePart("hops between devices", sum(time.handing_over_s(share.offer) for share in split.shares))
+
+
+def host_s(split: Split, time: TokenTime) -> float:
+    """Time of one token that the layers on the head's CPU take."""
+    return time.reading_s(unknown_bandwidth_gb_s("cpu"), 0, split.cpu_layers)
+
+
+def slot_bounds(split: Split, share: Share) -> tuple[int, int]:
+    """The first slot of a share, and the one after its last."""
+    first = split.n_layer if share.first_layer is None else share.first_layer
+    return first, first + share.slots
+
+
+def sending_s(split: Split, link: Link) -> float | None:
+    """Time to send the workers their weights; `None` if the network's bit rate is not known and matters."""
+    constants = speed_constants()
+    sent_bytes = sum(share.memory.model_bytes for share in split.shares if not share.offer.is_local)
+    if not sent_bytes:
+        return 0.0
+    if link.gbit_s is None:
+        return None
+    return sent_bytes / (min(constants.send_gb_s, link.gbit_s / BITS * constants.link_efficiency) * GB)
+
+
+def _ceiling_s(split: Split, time: TokenTime) -> float:
+    rates = [(bandwidth_gb_s(share.offer), slot_bounds(split, share)) for share in split.shares]
+    rates.append((unknown_bandwidth_gb_s("cpu"), (0, split.cpu_layers)))
+    return sum(time.read_bytes(first, end) / (gb_s * GB) for gb_s, (first, end) in rates)

@@ -1,0 +1,97 @@
+"""How long decoding one token takes.
+
+A token passes the devices one after the other. Each reads all weights of its layers that this token uses, and
+the KV cache so far; that is bound by memory bandwidth. The constants are in speed.yaml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import accumulate
+
+import yaml
+
+from clusterctl.model import Offer
+from clusterctl.planning.kv_cache import CacheShape, layer_cache_bytes
+from clusterctl.planning.memory import MemoryModel
+
+ACTIVATION_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The network between head and workers: its bit rate, and the round trip of a small packet."""
+
+    gbit_s: float | None = None
+    round_trip_ms: float | None = None
+
+
+UNKNOWN_LINK = Link()
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedConstants:
+    """What speed.yaml says."""
+
+    efficiency: float
+    layer_ms: float
+    hop_ms: float
+    device_ms: float
+    read_gb_s: float
+    send_gb_s: float
+    link_efficiency: float
+
+
+@cache
+def speed_constants() -> SpeedConstants:
+    """The constants of speed.yaml."""
+    text = resources.files(__package__).joinpath("speed.yaml").read_text(encoding="utf-8")
+    return SpeedConstants(**yaml.safe_load(text))
+
+
+class TokenTime:
+    """Seconds for one token of one sequence that has `depth_tokens` of context behind it.
+
+    Ranges of slots are `first` to `end - 1`; slot `n_layer` is the output layer.
+    """
+
+    def __init__(self, memory: MemoryModel, link: Link, depth_tokens: int) -> None:
+        self._constants = speed_constants()
+        self._n_layer = memory.header.n_layer
+        self._read_bytes = _read_bytes(memory, depth_tokens)
+        self.hop_s = _hop_s(memory.header.n_embd, link)
+
+    def read_bytes(self, first: int, end: int) -> int:
+        """Bytes that these slots read."""
+        return self._read_bytes[end] - self._read_bytes[first]
+
+    def reading_s(self, gb_s: float, first: int, end: int) -> float:
+        """Time that reading takes on a device of this bandwidth."""
+        return self.read_bytes(first, end) / (gb_s * 1e9 * self._constants.efficiency)
+
+    def launching_s(self, first: int, end: int) -> float:
+        """Time that goes into starting the kernels of these slots' layers."""
+        layers = min(end, self._n_layer) - min(first, self._n_layer)
+        return layers * self._constants.layer_ms / 1e3
+
+    def handing_over_s(self, offer: Offer) -> float:
+        """Time to hand over to this device, whatever it holds: a hop over the network if it is remote."""
+        return self._constants.device_ms / 1e3 + (0 if offer.is_local else self.hop_s)
+
+
+def _read_bytes(memory: MemoryModel, depth_tokens: int) -> list[int]:
+    """Running sum over all slots of what one token reads: weights in use, and the cache of its sequence."""
+    header, shape = memory.header, memory.shape
+    depth = min(depth_tokens, shape.cells)
+    own = CacheShape(depth, min(depth, shape.sliding_cells), 1, 1, shape.micro_batch)
+    layers = (layer.active_bytes + layer_cache_bytes(layer, own, memory.workload) for layer in header.layers)
+    return list(accumulate((*layers, header.output_bytes), initial=0))
+
+
+def _hop_s(n_embd: int, link: Link) -> float:
+    constants = speed_constants()
+    payload_bits = 2 * n_embd * ACTIVATION_BYTES * 8
+    carrying = payload_bits / (link.gbit_s * 1e9 * constants.link_efficiency) if link.gbit_s else 0
+    return (constants.hop_ms + (link.round_trip_ms or 0)) / 1e3 + carrying
