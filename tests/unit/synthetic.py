@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import MIB, Memory, Offer, Workload
 from clusterctl.planning.margins import margin_bytes
 from clusterctl.planning.memory import estimate_memory
+from tests.unit.memory_truth import model_header
 
 GIB = 1024 * MIB
 
@@ -19,51 +21,37 @@ GIB = 1024 * MIB
 def layer(
     weight_bytes: int, *, active_bytes: int | None = None, is_sliding: bool = False, kv_width: int = 1024
 ) -> Layer:
-    return Layer(
+    """A layer of Llama 3.1 8B with another weight and cache."""
+    return replace(
+        _sample().layers[0],
         weight_bytes=weight_bytes,
         active_bytes=weight_bytes if active_bytes is None else active_bytes,
         is_sliding=is_sliding,
         k_width=kv_width,
         v_width=kv_width,
-        state_width=0,
-        n_head=32,
-        query_width=4096,
-        gate_width=0,
-        latent_width=0,
-        feed_forward_width=3 * 8192,
-        expert_output_width=0,
-        recurrent_width=0,
     )
 
 
 def header(
-    layers: Sequence[Layer],
-    *,
-    output_bytes: int = 200 * MIB,
-    n_embd: int = 4096,
-    n_expert: int = 0,
-    notes: tuple[str, ...] = (),
+    layers: Sequence[Layer], *, output_bytes: int = 200 * MIB, n_expert: int = 0, notes: tuple[str, ...] = ()
 ) -> ModelHeader:
-    return ModelHeader(
-        file="model.gguf",
-        architecture="llama",
-        name=None,
+    """A model of these layers, otherwise like Llama 3.1 8B."""
+    input_bytes = 150 * MIB
+    return replace(
+        _sample(),
         layers=tuple(layers),
-        n_embd=n_embd,
-        n_vocab=32000,
-        context_train=131072,
         n_expert=n_expert,
         n_expert_used=min(n_expert, 8),
         window=1024 if any(layer.is_sliding for layer in layers) else None,
-        has_full_last_layer=False,
-        input_bytes=150 * MIB,
-        shared_bytes=256,
+        input_bytes=input_bytes,
         output_bytes=output_bytes,
-        tied_bytes=0,
-        total_bytes=sum(layer.weight_bytes for layer in layers) + output_bytes + 150 * MIB,
-        n_parameters=sum(layer.weight_bytes for layer in layers),
+        total_bytes=sum(layer.weight_bytes for layer in layers) + output_bytes + input_bytes,
         notes=notes,
     )
+
+
+def _sample() -> ModelHeader:
+    return model_header("llama31-8b-Q4_K_M")
 
 
 def even_header(n_layer: int = 32, layer_mib: int = 400) -> ModelHeader:
