@@ -46,6 +46,8 @@ class NodeReport:
     rpc_address: str | None = None
     devices: tuple[Device, ...] = ()
     problems: tuple[Problem, ...] = ()
+    link_round_trip_ms: float | None = None
+    link_mbit_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

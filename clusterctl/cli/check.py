@@ -37,4 +37,4 @@ def check(app: App) -> int:
 
 async def _examine(inventory: Inventory, recipe: Recipe | None) -> Examination:
     async with session(inventory) as opened:
-        return await examine(opened, inventory, recipe)
+        return await examine(opened, inventory, recipe, links=True)

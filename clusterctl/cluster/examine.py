@@ -10,6 +10,7 @@ from clusterctl.cluster.facts import NodeFacts, probe
 from clusterctl.cluster.preflight import judge_node
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.skew import judge_skew, stated_build
+from clusterctl.cluster.ways import Ways, look_from_head
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import BuildSkew, ClusterctlError, NodesFailed, StartFailed, raise_all
@@ -28,6 +29,7 @@ class Examination:
     failed: Mapping[str, ClusterctlError]
     skew: SkewReport
     problems: Mapping[str, tuple[Problem, ...]]
+    ways: Ways
 
     @property
     def errors(self) -> list[tuple[str, Problem]]:
@@ -40,8 +42,13 @@ class Examination:
         ]
 
 
-async def examine(opened: Session, inventory: Inventory, recipe: Recipe | None) -> Examination:
-    """Probe every reachable node, one round trip each, and judge builds and problems."""
+async def examine(
+    opened: Session, inventory: Inventory, recipe: Recipe | None, *, links: bool = False
+) -> Examination:
+    """Probe every reachable node, one round trip each, and judge builds and problems.
+
+    With `links`, one more round measures the way from the head to every worker that does not run yet.
+    """
     files = wanted_files(recipe)
 
     async def look(name: str, transport: Transport) -> NodeFacts:
@@ -52,13 +59,17 @@ async def examine(opened: Session, inventory: Inventory, recipe: Recipe | None) 
 
     known = {node.name: opened.nodes[node.name] for node in inventory.nodes if node.name in opened.nodes}
     looked = await on_all(known, look)
+    ways = await look_from_head(opened, inventory, looked.done, links=links)
+    problems = {
+        name: (*judge_node(inventory, recipe, inventory.node(name), facts), *ways.problems(name))
+        for name, facts in looked.done.items()
+    }
     return Examination(
         facts=looked.done,
         failed={**opened.unreachable, **looked.failed},
-        skew=judge_skew(inventory, looked.done),
-        problems={
-            name: judge_node(inventory, recipe, inventory.node(name), facts) for name, facts in looked.done.items()
-        },
+        skew=judge_skew(inventory, looked.done, ways.protocols),
+        problems=problems,
+        ways=ways,
     )
 
 
@@ -118,6 +129,8 @@ def _node_report(inventory: Inventory, node: Node, examination: Examination) -> 
         return NodeReport(node.name, node.role, reachable=False, problems=(problem,))
     address = rpc_address(inventory, node, facts) if node.role is Role.WORKER else None
     build = stated_build(facts)
+    protocol = examination.ways.protocols.get(node.name)
+    link = examination.ways.links.get(node.name)
     return NodeReport(
         name=node.name,
         role=node.role,
@@ -125,11 +138,14 @@ def _node_report(inventory: Inventory, node: Node, examination: Examination) -> 
         os=facts.observation.system.os,
         arch=facts.observation.system.arch,
         build=BuildReport(build.tag, build.number, build.commit, build.version) if build else None,
+        rpc_protocol=str(protocol) if protocol else None,
         programs=ProgramsReport(
             facts.head_program[0] if facts.head_program else None,
             facts.worker_program.path if facts.worker_program else None,
         ),
         rpc_address=address if isinstance(address, str) else None,
+        link_round_trip_ms=link.round_trip_ms if link else None,
+        link_mbit_s=link.mbit_s if link else None,
         devices=facts.devices or (),
         problems=examination.problems[node.name],
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Process
 from clusterctl.errors import ClusterctlError, StartFailed
-from clusterctl.llama.diagnosis import Source, diagnose
+from clusterctl.llama.diagnosis import NodeLog, Source, diagnose_cluster
 from clusterctl.model import Role
 from clusterctl.remote import commands
+from clusterctl.remote.fanout import on_all
 from clusterctl.remote.transport import Transport
 
 LOG_LINES = 400
@@ -28,20 +30,36 @@ async def read_log_tail(transport: Transport, cluster: str, node: str) -> tuple[
 async def explain(
     transports: Mapping[str, Transport], cluster: str, process: Process, message: str
 ) -> StartFailed:
-    """Say why a program failed, with its log tail; a head that blames a worker is not believed at once.
+    """Say why a program failed: the first cause in the logs of the whole cluster, and on which node it is.
 
-    All logs are read, because the reason of a head's death is mostly on a worker (llama.cpp issue 22643).
+    A head that blames a worker is not believed before that worker's own log has been read
+    (llama.cpp issue 22643).
     """
     record = process.record
-    log = await read_log_tail(transports[record.node], cluster, record.node)
-    found = diagnose(log, source=_SOURCES[record.role], exit_status=process.exit_status)
     if process.exit_status is not None:
         message = f"{message} (exit status {process.exit_status})"
+    logs = await _read_logs(transports, cluster)
+    logs[record.node] = NodeLog(_SOURCES[record.role], logs[record.node].lines, process.exit_status)
+    log = logs[record.node].lines[-SHOWN_LINES:]
+    found = diagnose_cluster(logs)
     if found is None:
-        return StartFailed(
-            message,
-            node=record.node,
-            hint="its log does not tell why; run the command of `clusterctl plan` on the node by hand",
-            log=log[-SHOWN_LINES:],
-        )
-    return StartFailed(f"{message}: {found.cause}", node=record.node, hint=found.next_step, log=log[-SHOWN_LINES:])
+        hint = "its log does not tell why; run the command of `clusterctl plan` on the node by hand"
+        return StartFailed(message, node=record.node, hint=hint, log=log)
+    node, diagnosis = found
+    cause = diagnosis.cause if node == record.node else f"{diagnosis.cause} (on {node})"
+    return StartFailed(
+        f"{message}: {cause}", node=record.node, hint=diagnosis.next_step, log=logs[node].lines[-SHOWN_LINES:]
+    )
+
+
+async def _read_logs(transports: Mapping[str, Transport], cluster: str) -> dict[str, NodeLog]:
+    """The log and the exit status of every node's own program; an empty log where there is none."""
+
+    async def read(node: str, transport: Transport) -> NodeLog:
+        process = (await observe(transport, cluster)).process(node)
+        source = _SOURCES[process.record.role] if process else Source.WORKER
+        lines = await read_log_tail(transport, cluster, node) if process else ()
+        return NodeLog(source, lines, process.exit_status if process else None)
+
+    read_all = await on_all(transports, read)
+    return {node: read_all.done.get(node, NodeLog(Source.WORKER, ())) for node in transports}

@@ -11,10 +11,11 @@ from clusterctl.cluster.facts import NodeFacts
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import BuildSkew, UsageError
-from clusterctl.llama.flags import Flags, refuse_extra_args, spell
+from clusterctl.llama.flags import refuse_extra_args, spell
 from clusterctl.model import NodeCommand, Offer, Role, Split
 
 TRACE = "trace"
+Settings = dict[str, str | int | bool]
 
 
 def endpoints_of(split: Split) -> tuple[str, ...]:
@@ -64,14 +65,8 @@ def _worker_command(inventory: Inventory, node: Node, facts: NodeFacts, offers: 
     return NodeCommand(node.name, Role.WORKER, argv, env)
 
 
-def head_command(
-    inventory: Inventory,
-    recipe: Recipe,
-    facts: NodeFacts,
-    split: Split,
-    names: Sequence[str],
-) -> NodeCommand:
-    """The head's call. `names` are what the head calls the split's devices, in device order.
+def head_command(inventory: Inventory, recipe: Recipe, facts: NodeFacts, settings: Settings) -> NodeCommand:
+    """The head's call with these settings, spelled as its own build understands them.
 
     Raises:
         UsageError: for an option that the head's build does not have, or one that would undo the plan.
@@ -79,24 +74,24 @@ def head_command(
     node = inventory.head
     if facts.head_program is None or facts.flags is None:
         raise BuildSkew("the head's program prints no options that can be read", node=node.name)
-    endpoints = endpoints_of(split)
-    faults = refuse_extra_args(recipe.server.extra_args, uses_rpc=bool(endpoints))
+    faults = refuse_extra_args(recipe.server.extra_args, uses_rpc="rpc" in settings)
     if faults:
         raise UsageError("server.extra_args: " + "; ".join(faults), hint="remove them from the recipe")
-    home = facts.observation.system.home
-    wanted = {
-        **_placement(split, names, endpoints),
-        **_serving(recipe, home),
-        **_drafting(recipe, facts.flags, home),
-    }
-    argv = (*facts.head_program, *spell(facts.flags, wanted), *recipe.server.extra_args)
+    argv = (*facts.head_program, *spell(facts.flags, settings), *recipe.server.extra_args)
     return NodeCommand(node.name, Role.HEAD, argv, dict(node.env))
 
 
-Settings = dict[str, str | int | bool]
+def head_settings(recipe: Recipe, facts: NodeFacts, split: Split, names: Sequence[str]) -> Settings:
+    """Everything the head is told, by the names of flags.yaml.
+
+    `names` are what the head calls the split's devices, in device order.
+    """
+    home = facts.observation.system.home
+    return {**_placement(split, names), **_serving(recipe, home), **_drafting(recipe, home)}
 
 
-def _placement(split: Split, names: Sequence[str], endpoints: Sequence[str]) -> Settings:
+def _placement(split: Split, names: Sequence[str]) -> Settings:
+    endpoints = endpoints_of(split)
     wanted: Settings = {
         "device": ",".join(names) or "none",
         "n_gpu_layers": split.n_layer + 1 - split.cpu_layers if names else 0,
@@ -135,7 +130,7 @@ def _serving(recipe: Recipe, home: str) -> Settings:
     return wanted
 
 
-def _drafting(recipe: Recipe, flags: Flags, home: str) -> Settings:
+def _drafting(recipe: Recipe, home: str) -> Settings:
     draft = recipe.draft
     if draft is None:
         return {}

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clusterctl.cluster.facts import NodeFacts
-from clusterctl.cluster.launch import expected_names, head_command, worker_commands
+from clusterctl.cluster.known_faults import as_advice, find_known_faults
+from clusterctl.cluster.launch import expected_names, head_command, head_settings, worker_commands
 from clusterctl.cluster.offers import offers_of
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
+from clusterctl.llama.advisories import Advisory
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.llama.vendor_tools import parse_meminfo
 from clusterctl.model import MIB, Advice, Estimate, Memory, NodeCommand, Offer, Split, Workload
@@ -40,6 +42,7 @@ class Plan:
     host_budget_bytes: int | None
     estimate: Estimate
     advice: tuple[Advice, ...]
+    known_faults: tuple[Advisory, ...] = ()
 
 
 def workload_of(recipe: Recipe) -> Workload:
@@ -82,6 +85,8 @@ def make_plan(inventory: Inventory, recipe: Recipe, facts: Mapping[str, NodeFact
         host_budget_bytes=host_budget,
     )
     names = expected_names(split)
+    settings = head_settings(recipe, head, split, names)
+    faults = find_known_faults(facts, head.node, header, split, settings, protocol=None)
     expected = estimate(memory, split)
     return Plan(
         header=header,
@@ -90,10 +95,11 @@ def make_plan(inventory: Inventory, recipe: Recipe, facts: Mapping[str, NodeFact
         split=split,
         names=names,
         workers=worker_commands(inventory, facts, split),
-        head=head_command(inventory, recipe, head, split, names),
+        head=head_command(inventory, recipe, head, settings),
         host_budget_bytes=host_budget,
         estimate=expected,
-        advice=advise(memory, split, offers, expected),
+        advice=(*advise(memory, split, offers, expected), *as_advice(faults)),
+        known_faults=faults,
     )
 
 

@@ -6,20 +6,36 @@ Each check returns the problems it sees; not knowing is a problem too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import HEAD_PROGRAMS, WORKER_PROGRAMS, NodeFacts
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.device_choice import missing_backend_problem, usable_devices
+from clusterctl.llama.devices import budget_mib, memory_problem
 from clusterctl.model import Problem, Role, Severity
 
 
 def judge_node(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> tuple[Problem, ...]:
     """Return every problem of one node, errors first."""
     checks = _head_checks if node.role is Role.HEAD else _worker_checks
-    problems = [*checks(inventory, recipe, node, facts), *_device_checks(node, facts)]
+    problems = [
+        *_library_checks(facts),
+        *checks(inventory, recipe, node, facts),
+        *_device_checks(node, facts),
+    ]
     return tuple(sorted(problems, key=lambda problem: list(Severity).index(problem.severity)))
+
+
+def _library_checks(facts: NodeFacts) -> Iterator[Problem]:
+    if facts.missing_libraries:
+        yield Problem(
+            "library-missing",
+            Severity.ERROR,
+            f"the program lacks {', '.join(sorted(set(facts.missing_libraries)))}",
+            "install the package that brings it, or set LD_LIBRARY_PATH in the node's env",
+        )
 
 
 def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> Iterator[Problem]:
@@ -47,13 +63,6 @@ def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts:
 def _worker_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> Iterator[Problem]:
     if facts.worker_program is None:
         yield _program_missing(node, facts, WORKER_PROGRAMS)
-    if facts.missing_libraries:
-        yield Problem(
-            "library-missing",
-            Severity.ERROR,
-            f"the worker program lacks {', '.join(facts.missing_libraries)}",
-            "install the package that brings it, or set LD_LIBRARY_PATH in the node's env",
-        )
     if len(facts.worker_programs) > 1:
         others = ", ".join(p.path for p in facts.worker_programs if p is not facts.worker_program)
         yield Problem(
@@ -95,13 +104,9 @@ def _device_checks(node: Node, facts: NodeFacts) -> Iterator[Problem]:
                 f"it has {', '.join(sorted(known)) or 'none'}",
             )
     for device in kept:
-        if device.free_mib is None and device.total_mib is None and node.memory.limit_mib is None:
-            yield Problem(
-                "memory-unknown",
-                Severity.ERROR,
-                f"{device.name} does not tell its memory",
-                "say how much may be used with memory.limit_mib",
-            )
+        unknown = budget_mib(device, 0, node.memory.limit_mib) is None
+        if problem := memory_problem(device):
+            yield replace(problem, severity=Severity.ERROR) if unknown else problem
 
 
 def _program_missing(node: Node, facts: NodeFacts, names: tuple[str, ...]) -> Problem:

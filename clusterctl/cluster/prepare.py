@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clusterctl.cluster.examine import demand_fitness, examine
 from clusterctl.cluster.facts import NodeFacts
+from clusterctl.cluster.known_faults import demand_no_known_fault
 from clusterctl.cluster.model_file import read_model
 from clusterctl.cluster.plan import Plan, make_plan
 from clusterctl.cluster.session import Session, session
@@ -26,7 +27,9 @@ async def prepare_plan(inventory: Inventory, recipe: Recipe, *, allow_skew: bool
         demand_fitness(examination, allow_skew=allow_skew)
         head = examination.facts[inventory.head.name]
         header = await read_header_of(opened, recipe, head)
-    return make_plan(inventory, recipe, examination.facts, header)
+    plan = make_plan(inventory, recipe, examination.facts, header)
+    demand_no_known_fault(plan.known_faults, inventory.head.name)
+    return plan
 
 
 async def read_header_of(opened: Session, recipe: Recipe, head: NodeFacts) -> ModelHeader:

@@ -41,12 +41,16 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A record together with what the node says of its process now."""
+    """A record together with what the node says of its process now.
+
+    `program_changed`: the program's files on disk are no longer those it was started from.
+    """
 
     record: Record
     state: ProcessState
     pid: int | None
     exit_status: int | None
+    program_changed: bool = False
 
     @property
     def runs(self) -> bool:
@@ -55,14 +59,12 @@ class Process:
 
 
 def parse_process(text: str) -> Process | None:
-    """Read a record section: state, pid, exit status, then the record's JSON; `None` if it is damaged."""
-    state, _, rest = text.partition("\n")
-    pid, _, rest = rest.partition("\n")
-    exit_status, _, document = rest.partition("\n")
+    """Read a record section: four lines of the node's own, then the record's JSON; `None` if it is damaged."""
     try:
+        state, pid, exit_status, changed, document = text.split("\n", 4)
         raw = json.loads(document)
         raw["role"], raw["argv"] = Role(raw["role"]), tuple(raw["argv"])
-        return Process(Record(**raw), ProcessState(state), _number(pid), _number(exit_status))
+        return Process(Record(**raw), ProcessState(state), _number(pid), _number(exit_status), changed != "same")
     except (ValueError, TypeError, KeyError):
         return None
 

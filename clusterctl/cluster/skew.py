@@ -13,38 +13,75 @@ from clusterctl.config.inventory import Inventory, Node
 from clusterctl.llama.build_pin import satisfies_pin
 from clusterctl.llama.library_commit import library_commit_verdict
 from clusterctl.llama.sameness import Comparison, Sameness, compare_builds
+from clusterctl.llama.wire import RpcProtocol, accepts, protocol_of_build
 from clusterctl.model import Build
 from clusterctl.reports import SkewEvidence, SkewGroup, SkewReport
 
 _GRAVITY = (Sameness.MISMATCH, Sameness.SAME_TAG_OTHER_SOURCE, Sameness.UNKNOWN, Sameness.MATCH)
 
 
-def judge_skew(inventory: Inventory, facts: Mapping[str, NodeFacts]) -> SkewReport:
-    """Compare every node with the head and with its pin; nodes without facts are unknown."""
-    evidence = [item for node in inventory.nodes for item in _judge_node(inventory, node, facts)]
+def judge_skew(
+    inventory: Inventory, facts: Mapping[str, NodeFacts], protocols: Mapping[str, RpcProtocol] | None = None
+) -> SkewReport:
+    """Compare every node with the head and with its pin; nodes without facts are unknown.
+
+    `protocols` are what running workers answered to the head's HELLO.
+    """
+    spoken = protocols or {}
+    evidence = [item for node in inventory.nodes for item in _judge_node(inventory, node, facts, spoken)]
     verdicts = [Sameness(item.verdict) for item in evidence]
-    worst = min(verdicts, key=_GRAVITY.index, default=Sameness.UNKNOWN)
+    worst = min(verdicts, key=_GRAVITY.index, default=Sameness.MATCH)
     status = Sameness.MISMATCH if worst is Sameness.SAME_TAG_OTHER_SOURCE else worst
     return SkewReport(status.value, _groups(inventory, facts), tuple(evidence))
 
 
-def _judge_node(inventory: Inventory, node: Node, facts: Mapping[str, NodeFacts]) -> Iterator[SkewEvidence]:
+def _judge_node(
+    inventory: Inventory,
+    node: Node,
+    facts: Mapping[str, NodeFacts],
+    protocols: Mapping[str, RpcProtocol],
+) -> Iterator[SkewEvidence]:
     own = facts.get(node.name)
-    head = facts.get(inventory.head.name)
     if own is None:
-        yield SkewEvidence(node.name, "build", Sameness.UNKNOWN, "the node could not be reached")
+        yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, "the node could not be reached")
         return
     if node.llama.build:
         yield _evidence(node, "pin", satisfies_pin(own.build, node.llama.build), node.llama.build)
     if node.name == inventory.head.name:
-        if own.build is None:
-            yield _evidence(node, "llama-server", compare_builds(own.build, own.build), None)
+        yield from _judge_head(node, own)
+    else:
+        yield from _judge_worker(node, own, facts.get(inventory.head.name), protocols.get(node.name))
+    process = own.observation.process(node.name)
+    if process and process.runs and process.program_changed:
+        reason = f"pid {process.pid} runs {process.record.build}; its files have been replaced since it started"
+        fix = "restart it: clusterctl up --replace"
+        yield SkewEvidence(node.name, "running process", Sameness.MISMATCH, reason, fix)
+
+
+def _judge_head(node: Node, own: NodeFacts) -> Iterator[SkewEvidence]:
+    """The head is what the others are compared with; here only whether it is of one piece, and tells its build."""
+    if own.build is None:
+        yield _evidence(node, "llama-server", compare_builds(None, None), None)
         return
+    libraries = library_commit_verdict(own.build, own.library_commits)
+    if libraries.verdict is Sameness.MISMATCH:
+        reason = f"llama-server says {own.build}, but {libraries.reason.replace('worker', 'head')}"
+        yield _evidence(node, "libraries", Comparison(Sameness.MISMATCH, reason), str(own.build))
+
+
+def _judge_worker(
+    node: Node, own: NodeFacts, head: NodeFacts | None, protocol: RpcProtocol | None
+) -> Iterator[SkewEvidence]:
     if head is None or head.build is None:
         reason = "the head's build is unknown, so there is nothing to compare with"
-        yield SkewEvidence(node.name, "worker", Sameness.UNKNOWN, reason)
+        yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, reason)
         return
-    yield _evidence(node, "worker", _compare_worker(own, head.build), str(head.build))
+    yield _evidence(node, "files", _compare_worker(own, head.build), str(head.build))
+    spoken_by_head = protocol_of_build(head.build.number)
+    if protocol and accepts(spoken_by_head, protocol) is False:
+        reason = f"the running worker speaks RPC {protocol}, and the head {spoken_by_head}"
+        fix = "restart it: clusterctl up --replace"
+        yield SkewEvidence(node.name, "protocol", Sameness.MISMATCH, reason, fix)
 
 
 def _compare_worker(own: NodeFacts, head: Build) -> Comparison:
@@ -69,7 +106,7 @@ def _evidence(node: Node, subject: str, comparison: Comparison, wanted: str | No
     fix = ""
     if comparison.verdict is not Sameness.MATCH:
         where = node.host if node.connection == "ssh" else "this machine"
-        fix = f"put {wanted or 'a build that tells its version'} of llama.cpp on {where}"
+        fix = f"put llama.cpp {wanted or 'of a build that tells its version'} on {where}"
     return SkewEvidence(node.name, subject, comparison.verdict, comparison.reason, fix)
 
 

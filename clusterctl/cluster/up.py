@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,8 @@ from clusterctl.cluster.bringup import Bringup, Options
 from clusterctl.cluster.down import clear
 from clusterctl.cluster.examine import demand_fitness, examine
 from clusterctl.cluster.head_api import HeadApi, head_api
-from clusterctl.cluster.launch import endpoints_of, head_command
+from clusterctl.cluster.known_faults import demand_no_known_fault, find_known_faults
+from clusterctl.cluster.launch import endpoints_of, head_command, head_settings
 from clusterctl.cluster.lock import holding
 from clusterctl.cluster.phases import Phase, run_phases
 from clusterctl.cluster.plan import make_plan
@@ -21,6 +22,7 @@ from clusterctl.cluster.readiness import (
     load_timeout_s,
     wait_until_serving,
 )
+from clusterctl.cluster.rpc_probe import Hello
 from clusterctl.cluster.session import session
 from clusterctl.cluster.standing import Standing, inputs_digest, processes_of, standing_of
 from clusterctl.cluster.starting import Launch, start
@@ -30,6 +32,7 @@ from clusterctl.cluster.verify import match_devices, see_devices, verify_worker
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import Degraded, StartFailed, raise_all
+from clusterctl.llama.wire import RpcProtocol
 from clusterctl.model import Outcome, Role, Step
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
@@ -111,9 +114,9 @@ async def _read_model(context: Bringup) -> Bringup:
 
 async def _plan(context: Bringup) -> Bringup:
     assert context.header is not None
-    return replace(
-        context, plan=make_plan(context.inventory, context.recipe, context.looked.facts, context.header)
-    )
+    plan = make_plan(context.inventory, context.recipe, context.looked.facts, context.header)
+    demand_no_known_fault(plan.known_faults, context.inventory.head.name)
+    return replace(context, plan=plan)
 
 
 async def _enrol(context: Bringup) -> Bringup:
@@ -136,19 +139,20 @@ async def _stop_workers(context: Bringup) -> None:
 
 
 async def _verify_workers(context: Bringup) -> Bringup:
-    async def verify(name: str, launch: Launch) -> None:
+    async def verify(name: str, launch: Launch) -> Hello:
         with telling(context.tell, "verify the worker", name) as note:
             hello = await verify_worker(context.opened.nodes, context.inventory.head.name, context.cluster, launch)
             note.detail = (
                 f"listens on {launch.address}:{launch.port} only, RPC {hello.protocol}, "
                 f"answers the head in {hello.round_trip_ms:.1f} ms"
             )
+            return hello
 
-    (await on_all(context.worker_launches, verify)).all_done()
-    return await _take_names(context)
+    hellos = (await on_all(context.worker_launches, verify)).all_done()
+    return await _take_names(context, {hello.protocol for hello in hellos.values()})
 
 
-async def _take_names(context: Bringup) -> Bringup:
+async def _take_names(context: Bringup, protocols: Collection[RpcProtocol]) -> Bringup:
     """Names of remote devices come from the head's own listing, never from a guess."""
     plan, facts = context.planned, context.looked.facts[context.inventory.head.name]
     endpoints = endpoints_of(plan.split)
@@ -157,7 +161,11 @@ async def _take_names(context: Bringup) -> Bringup:
     assert facts.head_program is not None
     listed = await see_devices(context.head, facts.head_program, context.inventory.head.env, endpoints)
     names = match_devices(plan.split, listed)
-    head = head_command(context.inventory, context.recipe, facts, plan.split, names)
+    settings = head_settings(context.recipe, facts, plan.split, names)
+    head = head_command(context.inventory, context.recipe, facts, settings)
+    for protocol in protocols:
+        faults = find_known_faults(context.looked.facts, facts.node, plan.header, plan.split, settings, protocol)
+        demand_no_known_fault(faults, facts.node)
     return replace(context, plan=replace(plan, names=names, head=head))
 
 

@@ -15,11 +15,13 @@ class SlidingWindow:
 
     `period` is what holds when the file names no pattern, `None` where only the file can say. The full layer
     is the last of each period, or the first with `full_first`. `tokens` overrides the file's window.
+    `only_with_layers`: models of the architecture with another number of layers have no window.
     """
 
     period: int | None
     full_first: bool = False
     tokens: int | None = None
+    only_with_layers: int | None = None
 
 
 # Architectures not listed ignore `attention.sliding_window` (phi3, for one) or are not known here.
@@ -28,7 +30,7 @@ SLIDING_WINDOWS: dict[str, SlidingWindow] = {
     "cohere2": SlidingWindow(4),
     "cohere2moe": SlidingWindow(4, full_first=True),
     "exaone-moe": SlidingWindow(4),
-    "exaone4": SlidingWindow(4),
+    "exaone4": SlidingWindow(4, only_with_layers=64),
     "gemma2": SlidingWindow(2),
     "gemma3": SlidingWindow(6),
     "gemma3n": SlidingWindow(5),

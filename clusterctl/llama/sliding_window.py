@@ -30,6 +30,8 @@ def windowed_layers(metadata: Metadata) -> WindowedLayers:
     if rule is None:
         is_unknown = bool(in_file) and metadata.architecture not in IGNORED_WINDOWS
         return WindowedLayers(None, none, is_unknown)
+    if rule.only_with_layers not in (None, metadata.n_layer):
+        return WindowedLayers(None, none)
     tokens = rule.tokens if rule.tokens and in_file != 0 else in_file
     if not tokens:
         return WindowedLayers(None, none)

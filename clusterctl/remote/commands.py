@@ -65,6 +65,17 @@ def list_devices(program: Sequence[str], endpoints: Sequence[str], env: Mapping[
     return Command("run", (*_variables(env), *program, "--rpc", ",".join(endpoints), "--list-devices"))
 
 
+def link_serve(address: str, port: int, *, size_bytes: int, timeout_s: int) -> Command:
+    """Serve one sample of a link to whoever connects first."""
+    return Command("link_serve", (address, str(port), str(size_bytes), str(timeout_s)))
+
+
+def link_measure(endpoints: Mapping[str, tuple[str, int]], *, timeout_s: int) -> Command:
+    """Take a sample of the way to every endpoint, named by node."""
+    rows = [word for node, (address, port) in endpoints.items() for word in (node, address, str(port))]
+    return Command("link_measure", (str(timeout_s), *rows))
+
+
 def log_tail(cluster: str, node: str, lines: int) -> Command:
     """The last lines of a program's log, after a line with the log's size in bytes."""
     return Command("log", (cluster, node, "-1", str(lines)))

@@ -17,7 +17,7 @@ from clusterctl.ui.tables import Column, Grid, indented, outside, stacked
 from clusterctl.ui.units import count
 
 NODE_COLUMNS = (
-    *map(Column, ("node", "role", "build", "rpc", "address")),
+    *map(Column, ("node", "role", "build", "rpc", "address", "link")),
     Column("free memory", is_whole=True),
     Column("verdict"),
 )
@@ -35,7 +35,7 @@ def show_check(screen: Screen, report: CheckReport) -> None:
 def check_view(report: CheckReport, *, is_verbose: bool) -> Group:
     """Return the report as text."""
     return Group(
-        Grid(NODE_COLUMNS, tuple(map(_node_row, report.nodes))),
+        Grid(NODE_COLUMNS, tuple(_node_row(node, report.skew) for node in report.nodes)),
         *(_details(report) if is_verbose else ()),
         *_skew(report.skew, is_verbose),
         *_problems(report),
@@ -44,16 +44,26 @@ def check_view(report: CheckReport, *, is_verbose: bool) -> Group:
     )
 
 
-def _node_row(node: NodeReport) -> tuple[Text, ...]:
+def _node_row(node: NodeReport, skew: SkewReport) -> tuple[Text, ...]:
     return (
         outside(node.name, "bold"),
         outside(node.role),
         outside(_build_name(node.build)),
         outside(node.rpc_protocol or "-"),
         outside(node.rpc_address or "-"),
+        Text(_link(node)),
         devices_cell(node.devices),
-        _node_verdict(node),
+        _node_verdict(node, skew),
     )
+
+
+def _link(node: NodeReport) -> str:
+    if node.link_round_trip_ms is None or node.link_mbit_s is None:
+        return "-"
+    speed = (
+        f"{node.link_mbit_s / 1000:.1f} Gbit/s" if node.link_mbit_s >= 1000 else f"{node.link_mbit_s:.0f} Mbit/s"
+    )
+    return f"{node.link_round_trip_ms:.1f} ms {speed}"
 
 
 def _build_name(build: BuildReport | None) -> str:
@@ -65,9 +75,12 @@ def _build_name(build: BuildReport | None) -> str:
     return f"{name} ({build.commit})" if name else f"commit {build.commit}"
 
 
-def _node_verdict(node: NodeReport) -> Text:
+def _node_verdict(node: NodeReport, skew: SkewReport) -> Text:
     if not node.reachable:
         return Text("offline", "red")
+    differing = [found.verdict for found in skew.evidence if found.node == node.name and found.verdict != MATCH]
+    if differing:
+        return _match_word(differing[0])
     severities = {problem.severity for problem in node.problems}
     if Severity.ERROR in severities:
         return Text("error", "red")

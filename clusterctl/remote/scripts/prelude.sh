@@ -78,6 +78,16 @@ process_state() { # DIRECTORY
     fi
 }
 
+# Changes when any program or library beside the program does: a thin program keeps its code in libraries.
+fingerprint() { # PROGRAM
+    beside=${1%/*}
+    set -- "$1"
+    for file in "$beside"/lib*ggml* "$beside"/lib*llama* "$beside"/lib*mtmd*; do
+        [ -f "$file" ] && set -- "$@" "$file"
+    done
+    file_stamp "$@" | cksum | tr ' ' '-'
+}
+
 system() {
     uname -s
     uname -m
@@ -86,6 +96,12 @@ system() {
     boot_id
     date +%s
     printf '%s\n' "$HOME" "$PATH"
+}
+
+# changed | same: whether the program's files are still those it was started from.
+program_changed() { # DIRECTORY
+    program=$(sed -n 1p "$1/argv" 2>/dev/null)
+    [ "$(fingerprint "$program")" = "$(cat "$1/fingerprint" 2>/dev/null)" ] && echo same || echo changed
 }
 
 # One section per record of this cluster on this node.
@@ -97,6 +113,7 @@ records() { # STATE_DIRECTORY
             process_state "$directory"
             sed -n 1p "$directory/process" 2>/dev/null || echo
             cat "$directory/exit" 2>/dev/null || echo
+            program_changed "$directory"
             cat "$directory/record.json"
         )"
     done

@@ -46,16 +46,6 @@ find_program() { # NAME: the first executable of that name
     done
 }
 
-# Changes when any program or library beside the program does: a thin program keeps its code in libraries.
-fingerprint() { # PROGRAM
-    directory=${1%/*}
-    set -- "$1"
-    for file in "$directory"/lib*ggml* "$directory"/lib*llama* "$directory"/lib*mtmd*; do
-        [ -f "$file" ] && set -- "$@" "$file"
-    done
-    file_stamp "$@" | cksum | tr ' ' '-'
-}
-
 run_for() { # NAME PROGRAM ARGUMENTS...: in the background; programs may take seconds to greet their GPUs
     name=$1
     shift
@@ -102,12 +92,14 @@ for program in "$head" "$worker_new" "$worker_old"; do
         file_stamp "$program" | cut -d' ' -f2
     )"
 done
-if [ -n "$worker" ] && [ "$role" = worker ]; then
-    libraries=$(libraries_of "$worker" 2>&1)
+program=$worker
+[ "$role" != head ] || program=$head
+if [ -n "$program" ]; then
+    libraries=$(libraries_of "$program" 2>&1)
     section libraries $? "$libraries"
     base=$(printf '%s\n' "$libraries" | sed -n 's/^.*libggml-base[^ ]* => \(\/[^ ]*\).*$/\1/p')
     # The library carries its commit as a plain string among other runs of hexadecimal digits.
-    section commits 0 "$(grep -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$worker}" | sort -u | head -n 4000)"
+    section commits 0 "$(grep -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$program}" | sort -u | head -n 4000)"
 fi
 records "$state"
 [ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"

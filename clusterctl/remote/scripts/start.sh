@@ -21,6 +21,7 @@ printf '%s' "$record" >"$directory/record.json" || exit 1
     shift "$count"
     printf '%s\n' "$@"
 ) >"$directory/argv" || exit 1
+fingerprint "$(sed -n 1p "$directory/argv")" >"$directory/fingerprint"
 
 # The supervisor outlives this script only to write down how the program ended.
 supervise() {
