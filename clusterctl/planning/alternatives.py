@@ -9,7 +9,7 @@ from clusterctl.model import Advice, Offer, Split
 from clusterctl.planning.assignment import fits_at_all
 from clusterctl.planning.estimate import decode_tok_s
 from clusterctl.planning.memory import MemoryModel
-from clusterctl.planning.remedies import SMALLER_CACHE, Remedies
+from clusterctl.planning.remedies import SMALLER_CACHE_KEY, Remedies, with_smaller_cache
 from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.split import choose_split
 from clusterctl.planning.token_time import Link
@@ -41,61 +41,36 @@ class Alternatives:
         self.host_budget_bytes = host_budget_bytes
 
     def advice(self) -> Iterator[Advice]:
-        """Yield the first of these that is worthwhile: one node alone, one node with less cache, another split."""
+        """Yield what is worthwhile first: one node alone, as it is or with less cache, or else another split."""
         if len({share.offer.node for share in self.split.shares}) > 1:
-            found = self._one_node() or self._one_node_smaller_cache() or self._one_node_shorter_context()
-            if found is not None:
-                yield found
-                return
+            for code, change, memory in self._less_cache():
+                best = self._best_node(memory)
+                if best is not None:
+                    node, tok_s = best
+                    yield Advice(
+                        code,
+                        f"{change}{node} alone can hold the model and is expected to decode "
+                        f"{self._instead(tok_s)} tok/s; sharing it only costs time",
+                    )
+                    return
         if self.split.strategy != "speed" and (better := self._faster(self.memory, self.offers)):
             yield Advice(
                 "faster-split",
                 f"`split: {{strategy: speed}}` is expected to decode {self._instead(better)} tok/s",
             )
 
-    def _one_node(self) -> Advice | None:
-        best = self._best_node(self.memory)
-        if best is None:
-            return None
-        node, tok_s = best
-        return Advice(
-            "fits-on-one-node",
-            f"{node} alone can hold the model and is expected to decode {self._instead(tok_s)} tok/s; "
-            "sharing it with other nodes only costs time",
-        )
-
-    def _one_node_smaller_cache(self) -> Advice | None:
-        if not Remedies(SlotRanges(self.memory, self.host_budget_bytes), self.offers).smaller_cache_fits():
-            return None
-        workload = replace(self.memory.workload, kv_type_k=SMALLER_CACHE, kv_type_v=SMALLER_CACHE)
-        best = self._best_node(MemoryModel(self.memory.header, workload))
-        if best is None:
-            return None
-        node, tok_s = best
-        return Advice(
-            "q8-cache",
-            f"with `kv_cache: {{k: {SMALLER_CACHE}, v: {SMALLER_CACHE}}}` {node} alone could hold the model "
-            f"and decode {self._instead(tok_s)} tok/s",
-        )
-
-    def _one_node_shorter_context(self) -> Advice | None:
+    def _less_cache(self) -> Iterator[tuple[str, str, MemoryModel]]:
+        """Yield the workload as it is and with less cache; each with a code and in words what is changed."""
+        header, workload = self.memory.header, self.memory.workload
+        yield "fits-on-one-node", "", self.memory
+        if (smaller := with_smaller_cache(self.memory)) is not None:
+            yield "q8-cache", f"with `{SMALLER_CACHE_KEY}` ", smaller
         ranges = SlotRanges(self.memory, self.host_budget_bytes)
-        contexts = {
-            node: context
-            for node, offers in _by_node(self.offers).items()
-            if (context := Remedies(ranges, offers).context()) is not None
-        }
-        context = max(contexts.values(), default=0)
-        if context * USEFUL_CONTEXT < self.memory.workload.context:
-            return None
-        best = self._best_node(MemoryModel(self.memory.header, replace(self.memory.workload, context=context)))
-        if best is None:
-            return None
-        node, tok_s = best
-        return Advice(
-            "smaller-context",
-            f"with `context: {context}` {node} alone could hold the model and decode {self._instead(tok_s)} tok/s",
-        )
+        contexts = [Remedies(ranges, offers).context() or 0 for offers in _by_node(self.offers).values()]
+        context = max(contexts, default=0)
+        if context * USEFUL_CONTEXT >= workload.context:
+            shorter = replace(workload, context=context)
+            yield "smaller-context", f"with `context: {context}` ", MemoryModel(header, shorter)
 
     def _best_node(self, memory: MemoryModel) -> tuple[str, float] | None:
         """The node that alone decodes fastest, if that is worthwhile."""

@@ -51,9 +51,16 @@ def cheapest(ranges: SlotRanges, offers: Sequence[Offer], costs: Sequence[Device
 
 
 def fits_at_all(ranges: SlotRanges, offers: Sequence[Offer]) -> bool:
-    """Whether any assignment in this order fits."""
+    """Whether any assignment in this order fits, with as many devices as a head can take."""
+    kept = largest_devices(offers)
     free = DeviceCost(slots=[0] * (ranges.count + 1), boundary=[0] * (ranges.count + 1), use=0)
-    return cheapest(ranges, offers, [free] * len(offers)) is not None
+    return cheapest(ranges, kept, [free] * len(kept)) is not None
+
+
+def largest_devices(offers: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Those with most memory that one head can take, in their order."""
+    by_size = sorted(range(len(offers)), key=lambda index: -offers[index].budget_bytes)
+    return tuple(offers[index] for index in sorted(by_size[:MAX_DEVICES]))
 
 
 def _with_one_more(

@@ -24,6 +24,7 @@ class CacheShape:
 
     `cells` is for layers with full attention, `sliding_cells` for those with a sliding window.
     `micro_batch` is `--ubatch-size` as llama.cpp uses it, in whole rows of `sequences`.
+    `least_value_width`: without flash attention values are stored transposed, all as wide as the widest.
     """
 
     cells: int
@@ -31,6 +32,7 @@ class CacheShape:
     streams: int
     sequences: int
     micro_batch: int
+    least_value_width: int
 
     @classmethod
     def of(cls, header: ModelHeader, workload: Workload) -> CacheShape:
@@ -41,7 +43,8 @@ class CacheShape:
         batch = min(workload.batch_physical, workload.batch_logical, cells * streams)
         window = (header.window or 0) * (sequences if workload.kv_unified else 1)
         sliding = cells if workload.swa_full else padded(min(cells, window + batch), CELLS_STEP)
-        return cls(cells, sliding, streams, sequences, padded(batch, sequences))
+        widest = 0 if workload.flash_attention else max(layer.v_width for layer in header.layers)
+        return cls(cells, sliding, streams, sequences, padded(batch, sequences), widest)
 
 
 def kv_bytes(header: ModelHeader, workload: Workload, layer: int) -> int:
@@ -55,7 +58,8 @@ def kv_bytes(header: ModelHeader, workload: Workload, layer: int) -> int:
 def layer_cache_bytes(layer: Layer, shape: CacheShape, workload: Workload) -> int:
     """As `kv_bytes`, for a shape already known."""
     cells = (shape.sliding_cells if layer.is_sliding else shape.cells) * shape.streams
-    row = _row_bytes(layer.k_width, workload.kv_type_k) + _row_bytes(layer.v_width, workload.kv_type_v)
+    v_width = max(layer.v_width, shape.least_value_width) if layer.v_width else 0
+    row = _row_bytes(layer.k_width, workload.kv_type_k) + _row_bytes(v_width, workload.kv_type_v)
     return row * cells + STATE_VALUE_BYTES * layer.state_width * shape.sequences
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 from clusterctl.errors import PlanDoesNotFit, UsageError
 from clusterctl.model import Offer
-from clusterctl.planning.assignment import MAX_DEVICES, Assignment
+from clusterctl.planning.assignment import MAX_DEVICES, Assignment, largest_devices
 from clusterctl.planning.proportional import apportion, split_by_memory
 from clusterctl.planning.shortage import what_would_fit
 from clusterctl.planning.slot_ranges import SlotRanges
@@ -68,10 +68,11 @@ def _faults(ranges: SlotRanges, offers: Sequence[Offer], slots: Sequence[int]) -
 
 
 def _hint(ranges: SlotRanges, offers: Sequence[Offer]) -> str:
-    by_memory = split_by_memory(ranges, offers[:MAX_DEVICES])
+    kept = largest_devices(offers)
+    by_memory = split_by_memory(ranges, kept)
     if by_memory is None:
-        return what_would_fit(ranges, offers)
+        return f"with `strategy: memory`, {what_would_fit(ranges, kept)}"
     parts = ", ".join(
-        f"{offer.label} {count}" for offer, count in zip(offers, by_memory.slots, strict=False) if count
+        f"{offer.label} {count}" for offer, count in zip(kept, by_memory.slots, strict=True) if count
     )
     return f"`split: {{strategy: memory}}` fits, with the output layer counted: {parts}"

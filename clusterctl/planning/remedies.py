@@ -18,6 +18,7 @@ from clusterctl.planning.wording import GIB, gib
 CONTEXT_STEP = 1024
 LEAST_MICRO_BATCH = 32
 SMALLER_CACHE = "q8_0"
+SMALLER_CACHE_KEY = f"kv_cache: {{k: {SMALLER_CACHE}, v: {SMALLER_CACHE}}}"
 # For counting bytes per value; any whole number of blocks of all types will do.
 VALUES = 256
 
@@ -26,6 +27,7 @@ class Remedies:
     """Changes of one kind each, to the recipe or to the machines, for a model that does not fit."""
 
     def __init__(self, ranges: SlotRanges, offers: Sequence[Offer]) -> None:
+        self.memory = ranges.model
         self.header = ranges.model.header
         self.workload = ranges.model.workload
         self.host_budget_bytes = ranges.host_budget_bytes
@@ -35,8 +37,9 @@ class Remedies:
         """Yield every change that makes it fit, in words of the recipe."""
         if (context := self.context()) is not None:
             yield f"context: {context}"
-        if self.smaller_cache_fits():
-            yield f"kv_cache: {{k: {SMALLER_CACHE}, v: {SMALLER_CACHE}}}"
+        smaller = with_smaller_cache(self.memory)
+        if smaller is not None and self._fits_on(smaller, self.offers):
+            yield SMALLER_CACHE_KEY
         yield from self._fewer_slots()
         yield from self._smaller_batch()
         yield from self._layers_on_the_cpu()
@@ -50,17 +53,6 @@ class Remedies:
 
     def _with_context(self, steps: int) -> Workload:
         return replace(self.workload, context=steps * CONTEXT_STEP)
-
-    def smaller_cache_fits(self) -> bool:
-        """Whether it fits with a KV cache of 8 bits, if the cache is larger now and this can be had."""
-        kinds = (self.workload.kv_type_k, self.workload.kv_type_v)
-        smaller = cache_type(SMALLER_CACHE).row_bytes(VALUES)
-        is_larger = all(cache_type(kind).row_bytes(VALUES) > smaller for kind in kinds)
-        return (
-            self.workload.flash_attention
-            and is_larger
-            and self._fits(replace(self.workload, kv_type_k=SMALLER_CACHE, kv_type_v=SMALLER_CACHE))
-        )
 
     def _fewer_slots(self) -> Iterator[str]:
         for slots in halves(self.workload.slots, 1):
@@ -94,23 +86,35 @@ class Remedies:
         def fits(added_gib: int) -> bool:
             larger = replace(offer, budget_bytes=offer.budget_bytes + added_gib * GIB)
             offers = [*self.offers[:largest], larger, *self.offers[largest + 1 :]]
-            return self._fits_on(self.workload, offers)
+            return self._fits_on(self.memory, offers)
 
         # Twice the model and its cache is more than any device could want for it.
-        whole = MemoryModel(self.header, self.workload).device_memory(0, self.header.n_layer + 1, pipelined=True)
+        whole = self.memory.device_memory(0, self.header.n_layer + 1, pipelined=True)
         added_gib = least(range(1, 2 * whole.total_bytes // GIB + 3), fits)
         if added_gib is not None:
             yield f"{added_gib} GiB more on {offer.label}"
 
     def _fits(self, workload: Workload) -> bool:
-        try:
-            return self._fits_on(workload, self.offers)
-        except UsageError:
-            return False
+        return self._fits_on(MemoryModel(self.header, workload), self.offers)
 
-    def _fits_on(self, workload: Workload, offers: Sequence[Offer]) -> bool:
-        memory = MemoryModel(self.header, workload)
+    def _fits_on(self, memory: MemoryModel, offers: Sequence[Offer]) -> bool:
         return fits_at_all(SlotRanges(memory, self.host_budget_bytes), offers)
+
+
+def with_smaller_cache(memory: MemoryModel) -> MemoryModel | None:
+    """The same with a KV cache of 8 bits; `None` if it is no larger now, or llama.cpp would not take that.
+
+    Quantized values need flash attention (llama.cpp src/llama-context.cpp), and rows of whole blocks.
+    """
+    workload = memory.workload
+    smaller = cache_type(SMALLER_CACHE).row_bytes(VALUES)
+    kinds = (workload.kv_type_k, workload.kv_type_v)
+    if not workload.flash_attention or any(cache_type(kind).row_bytes(VALUES) <= smaller for kind in kinds):
+        return None
+    try:
+        return MemoryModel(memory.header, replace(workload, kv_type_k=SMALLER_CACHE, kv_type_v=SMALLER_CACHE))
+    except UsageError:
+        return None
 
 
 def least(values: range, holds: Callable[[int], bool]) -> int | None:

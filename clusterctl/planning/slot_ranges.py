@@ -55,11 +55,11 @@ class SlotRanges:
 
     def can_take_part(self, offer: Offer) -> bool:
         """Whether the device has room for any single slot."""
-        return any(self.need_bytes(offer, slot, slot + 1) <= offer.budget_bytes for slot in self._slots())
+        return self.least_need_bytes(offer) <= offer.budget_bytes
 
     def least_need_bytes(self, offer: Offer) -> int:
         """Bytes that must be free on a device for it to take any part."""
-        return min(self.need_bytes(offer, slot, slot + 1) for slot in self._slots())
+        return min(self.need_bytes(offer, slot, slot + 1) for slot in range(self.first, self.end))
 
     def buffer_bytes(self, offer: Offer) -> int:
         """The most that a device which shares the model needs beside its layers and their KV cache."""
@@ -87,9 +87,6 @@ class SlotRanges:
             while lowest < end and not self.fits(offer, lowest, end):
                 lowest += 1
             yield lowest - self.first, self.fits(offer, self.first, end)
-
-    def _slots(self) -> range:
-        return range(self.first, self.end)
 
     def _is_whole(self, first: int, end: int) -> bool:
         return first == self.first and end == self.end

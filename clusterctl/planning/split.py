@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import Literal
 
 from clusterctl.errors import UsageError
 from clusterctl.model import Offer, Share, Split
-from clusterctl.planning.assignment import MAX_DEVICES, Assignment
+from clusterctl.planning.assignment import MAX_DEVICES, Assignment, largest_devices
 from clusterctl.planning.fastest import split_by_speed
 from clusterctl.planning.manual import split_by_hand
 from clusterctl.planning.memory import MemoryModel
@@ -18,11 +19,15 @@ from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.token_time import UNKNOWN_LINK, Link, TokenTime
 from clusterctl.planning.wording import gib
 
+Strategy = Literal["memory", "speed", "manual"]
+
+SURPLUS = f"a head takes at most {MAX_DEVICES} devices, and this is one of the smallest"
+
 
 def choose_split(
     memory: MemoryModel,
     offers: Sequence[Offer],
-    strategy: str,
+    strategy: Strategy,
     *,
     layers: Mapping[str, int] | None = None,
     host_budget_bytes: int | None = None,
@@ -48,17 +53,19 @@ def choose_split(
     ranges = SlotRanges(memory, host_budget_bytes)
     if strategy == "manual":
         return _split(strategy, ranges, offers, split_by_hand(ranges, offers, layers or {}))
-    kept, surplus = _within_limit(offers)
+    kept = largest_devices(offers)
     if strategy == "speed":
         chosen = split_by_speed(ranges, kept, TokenTime(memory, link, memory.shape.cells // 2))
     else:
         chosen = split_by_memory(ranges, kept)
     if chosen is None:
         raise does_not_fit(ranges, kept)
-    return _split(strategy, ranges, kept, chosen, surplus)
+    split = _split(strategy, ranges, kept, chosen)
+    surplus = tuple((offer, SURPLUS) for offer in offers if offer not in kept)
+    return replace(split, unused=split.unused + surplus)
 
 
-def _on_the_cpu(memory: MemoryModel, strategy: str, host_budget_bytes: int | None) -> Split:
+def _on_the_cpu(memory: MemoryModel, strategy: Strategy, host_budget_bytes: int | None) -> Split:
     n_layer = memory.header.n_layer
     whole = MemoryModel(memory.header, replace(memory.workload, cpu_layers=n_layer + 1))
     host = whole.host_memory(pipelined=False)
@@ -67,33 +74,25 @@ def _on_the_cpu(memory: MemoryModel, strategy: str, host_budget_bytes: int | Non
     return Split(strategy, n_layer, (), (), host, cpu_layers=n_layer + 1)
 
 
-def _within_limit(offers: Sequence[Offer]) -> tuple[list[Offer], list[tuple[Offer, str]]]:
-    """The largest devices that one head can take, in their order, and the surplus."""
-    largest = sorted(offers, key=lambda offer: -offer.budget_bytes)[:MAX_DEVICES]
-    labels = {offer.label for offer in largest}
-    reason = f"a head takes at most {MAX_DEVICES} devices, and this is one of the smallest"
-    kept = [offer for offer in offers if offer.label in labels]
-    return kept, [(offer, reason) for offer in offers if offer.label not in labels]
-
-
 def _split(
-    strategy: str,
+    strategy: Strategy,
     ranges: SlotRanges,
     offers: Sequence[Offer],
     chosen: Assignment,
-    surplus: Sequence[tuple[Offer, str]] = (),
 ) -> Split:
     bounds = pairwise(accumulate(chosen.slots, initial=ranges.first))
     rows = list(zip(offers, bounds, chosen.reasons, strict=True))
     shares = tuple(
         _share(ranges, offer, first, end, reason) for offer, (first, end), reason in rows if first < end
     )
-    unused = [(offer, _too_small(ranges, offer) or reason) for offer, (first, end), reason in rows if first == end]
+    unused = tuple(
+        (offer, _too_small(ranges, offer) or reason) for offer, (first, end), reason in rows if first == end
+    )
     host = ranges.host(devices=len(shares))
     budget = ranges.host_budget_bytes
     if budget is not None and host.total_bytes > budget:
         raise host_does_not_fit(host, budget)
-    return Split(strategy, ranges.end - 1, shares, (*unused, *surplus), host, cpu_layers=ranges.first)
+    return Split(strategy, ranges.end - 1, shares, unused, host, cpu_layers=ranges.first)
 
 
 def _share(ranges: SlotRanges, offer: Offer, first: int, end: int, reason: str) -> Share:

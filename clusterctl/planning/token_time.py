@@ -6,7 +6,7 @@ the KV cache so far; that is bound by memory bandwidth. The constants are in spe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from itertools import accumulate
@@ -14,7 +14,7 @@ from itertools import accumulate
 import yaml
 
 from clusterctl.model import Offer
-from clusterctl.planning.kv_cache import CacheShape, layer_cache_bytes
+from clusterctl.planning.kv_cache import layer_cache_bytes
 from clusterctl.planning.memory import MemoryModel
 
 ACTIVATION_BYTES = 4
@@ -85,7 +85,7 @@ def _read_bytes(memory: MemoryModel, depth_tokens: int) -> list[int]:
     """Running sum over all slots of what one token reads: weights in use, and the cache of its sequence."""
     header, shape = memory.header, memory.shape
     depth = min(depth_tokens, shape.cells)
-    own = CacheShape(depth, min(depth, shape.sliding_cells), 1, 1, shape.micro_batch)
+    own = replace(shape, cells=depth, sliding_cells=min(depth, shape.sliding_cells), streams=1, sequences=1)
     layers = (layer.active_bytes + layer_cache_bytes(layer, own, memory.workload) for layer in header.layers)
     return list(accumulate((*layers, header.output_bytes), initial=0))
 

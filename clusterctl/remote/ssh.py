@@ -7,6 +7,8 @@ otherwise, and has neither a connect timeout nor keepalive by default. Host keys
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,14 @@ class SshTransport(Transport):
         self._connection = connection
 
     async def _execute(self, command: Command) -> Output:
+        text = command.text()
         try:
-            done = await self._connection.run("sh -s", input=command.text(), encoding=None)
+            process = await self._connection.create_process("sh -s", input=text, encoding=None)
+            try:
+                done = await process.wait()
+            finally:
+                # A channel that nobody waits for any more would count against sshd's MaxSessions.
+                process.close()
         except (asyncssh.Error, OSError) as error:
             raise self._lost(str(error)) from error
         if done.exit_status is None:
@@ -78,6 +86,7 @@ async def connect(node: str, destination: Destination) -> SshTransport:
             login_timeout=destination.connect_timeout_s,
             keepalive_interval=KEEPALIVE_INTERVAL_S,
             keepalive_count_max=KEEPALIVE_COUNT,
+            ignore_encrypted=True,  # a key with a passphrase may still be in the agent
             **_options(destination),
         )
     except (asyncssh.Error, OSError, ValueError) as error:
@@ -113,14 +122,22 @@ def _connect_error(node: str, destination: Destination, error: Exception, witnes
         return _host_key_error(node, destination, witness)
     if isinstance(error, asyncssh.PermissionDenied):
         reason, hint = str(error), f"make `ssh {host}` work without a password: ssh-copy-id, or an agent"
-    elif isinstance(error, TimeoutError | asyncssh.ConnectionLost) or "timeout" in str(error).lower():
+    elif isinstance(error, TimeoutError) or "timeout" in str(error).lower():
         reason = f"no answer within {destination.connect_timeout_s:g} s"
         hint = "is the machine on? raise ssh.connect_timeout for a slow one"
-    elif isinstance(error, FileNotFoundError):
-        reason, hint = f"can't read {error.filename}", "name an existing file in ssh.identity_file"
+    elif isinstance(error, OSError) and error.filename:
+        reason = f"can't read {error.filename}: {error.strerror}"
+        hint = "name a readable file in ssh.identity_file and ssh.known_hosts"
     else:
-        reason, hint = str(error) or type(error).__name__, f"try `ssh {host}` by hand; it must work first"
+        reason, hint = _reason(error), f"try `ssh {host}` by hand; it must work first"
     return NodeUnreachable(f"can't connect to {host}: {reason}", node=node, hint=hint)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+        # Where the system's own words belong, asyncio puts the address.
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__
 
 
 def _host_key_error(node: str, destination: Destination, witness: _KeyWitness) -> NodeUnreachable:

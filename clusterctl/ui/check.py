@@ -14,13 +14,14 @@ from clusterctl.ui.devices import devices_cell
 from clusterctl.ui.problems import hint_line, problem_lines, severity_counts
 from clusterctl.ui.screen import Screen
 from clusterctl.ui.tables import Column, Grid, indented, outside, stacked
-from clusterctl.ui.units import count
+from clusterctl.ui.units import count, rate
 
 NODE_COLUMNS = (
-    *map(Column, ("node", "role", "build", "rpc", "address", "link")),
+    *map(Column, ("node", "role", "build", "rpc", "address")),
     Column("free memory", is_whole=True),
     Column("verdict"),
 )
+LINK_COLUMNS = tuple(map(Column, ("node", "from the head", "throughput")))
 DETAIL_COLUMNS = tuple(map(Column, ("node", "system", "llama-server", "rpc server", "devices")))
 MATCH = "match"
 VERDICT_STYLES = {"match": "green", "mismatch": "red"}
@@ -37,6 +38,7 @@ def check_view(report: CheckReport, *, is_verbose: bool) -> Group:
     return Group(
         Grid(NODE_COLUMNS, tuple(_node_row(node, report.skew) for node in report.nodes)),
         *(_details(report) if is_verbose else ()),
+        *_links(report),
         *_skew(report.skew, is_verbose),
         *_problems(report),
         Text(),
@@ -51,19 +53,20 @@ def _node_row(node: NodeReport, skew: SkewReport) -> tuple[Text, ...]:
         outside(_build_name(node.build)),
         outside(node.rpc_protocol or "-"),
         outside(node.rpc_address or "-"),
-        Text(_link(node)),
         devices_cell(node.devices),
         _node_verdict(node, skew),
     )
 
 
-def _link(node: NodeReport) -> str:
-    if node.link_round_trip_ms is None or node.link_mbit_s is None:
-        return "-"
-    speed = (
-        f"{node.link_mbit_s / 1000:.1f} Gbit/s" if node.link_mbit_s >= 1000 else f"{node.link_mbit_s:.0f} Mbit/s"
+def _links(report: CheckReport) -> Iterator[RenderableType]:
+    rows = tuple(
+        (outside(node.name, "bold"), Text(f"{node.link_round_trip_ms:.1f} ms"), Text(rate(node.link_mbit_s)))
+        for node in report.nodes
+        if node.link_round_trip_ms is not None and node.link_mbit_s is not None
     )
-    return f"{node.link_round_trip_ms:.1f} ms {speed}"
+    if rows:
+        yield Text()
+        yield Grid(LINK_COLUMNS, rows)
 
 
 def _build_name(build: BuildReport | None) -> str:

@@ -35,3 +35,8 @@ def duration(seconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """Return `1 node`, `3 nodes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def rate(mbit_s: float) -> str:
+    """Return the throughput of a link in the unit that keeps it short."""
+    return f"{mbit_s / 1000:.1f} Gbit/s" if mbit_s >= 1000 else f"{mbit_s:.0f} Mbit/s"

@@ -82,6 +82,31 @@ def model_facts() -> dict[str, dict[str, Any]]:
     return facts
 
 
+@dataclass(frozen=True)
+class SmallModel:
+    """A little model of another architecture, and the MiB of each buffer that was allocated for it on a CPU."""
+
+    header: ModelHeader
+    workload: Workload
+    model_mib: tuple[float, ...]
+    cache_mib: tuple[float, ...]
+
+
+def small_models() -> Iterator[SmallModel]:
+    for name, sizes in json.loads((DATA / "small-models.json").read_text()).items():
+        data = gzip.decompress((DATA / "small-headers" / f"{name}.gguf.hdr.gz").read_bytes())
+        header = ModelHeader.from_parts([parse_header(f"{name}.gguf", data)])
+        workload = Workload(
+            context=4096,
+            slots=2,
+            kv_unified=True,
+            batch_logical=128,
+            batch_physical=128,
+            cpu_layers=header.n_layer + 1,
+        )
+        yield SmallModel(header, workload, tuple(sizes["model_mib"]), tuple(sizes["cache_mib"]))
+
+
 def rows() -> Iterator[Row]:
     for line in gzip.decompress((DATA / "rows.jsonl.gz").read_bytes()).splitlines():
         yield _row(json.loads(line))

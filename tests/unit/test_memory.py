@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterctl.errors import UsageError
-from clusterctl.model import Memory, Workload
+from clusterctl.model import MIB, Memory, Workload
 from clusterctl.planning.kv_cache import CacheShape, kv_bytes
 from clusterctl.planning.memory import (
     MemoryModel,
@@ -21,7 +21,7 @@ from clusterctl.planning.memory import (
     layer_weight_bytes,
     whole_model_memory,
 )
-from tests.unit.memory_truth import HOST, Row, model_header, model_names, rows
+from tests.unit.memory_truth import HOST, Row, model_header, model_names, rows, small_models
 
 # A few token-wide inputs are not modelled; this share of a residual stream holds them.
 NEGLIGIBLE = 0.02
@@ -71,6 +71,25 @@ def test_the_kv_cache_is_exact_to_the_byte_in_every_row() -> None:
         if got.kv_bytes != measured.kv_bytes
     ]
     assert not wrong
+
+
+def test_weights_and_cache_of_other_architectures_are_what_llama_cpp_allocates() -> None:
+    """Sliding windows, shared caches, per-layer inputs, Mamba, RWKV, short convolutions, two kinds of head."""
+    models = list(small_models())
+    assert len(models) == 30
+    for model in models:
+        _, host = estimate_memory(model.header, model.workload, [])
+        for size, logged in ((host.model_bytes, model.model_mib), (host.kv_bytes, model.cache_mib)):
+            # The log rounds every buffer to two decimals.
+            assert size / MIB == pytest.approx(sum(logged), abs=0.006 * len(logged)), model.header.file
+
+
+def test_without_flash_attention_all_values_are_as_wide_as_the_widest() -> None:
+    gemma4 = next(model for model in small_models() if model.header.architecture == "gemma4")
+    workload = replace(gemma4.workload, flash_attention=False)
+    _, host = estimate_memory(gemma4.header, workload, [])
+    # As logged by llama.cpp b10434: full layers 2 + 2 MiB, sliding layers 0.31 + 0.62 MiB.
+    assert host.kv_bytes / MIB == pytest.approx(2 + 2 + 0.31 + 0.62, abs=0.01)
 
 
 def test_options_that_move_things_to_the_host_change_no_sum() -> None:

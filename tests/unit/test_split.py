@@ -13,7 +13,7 @@ from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import MIB, Memory, Offer, Split, Workload
 from clusterctl.planning.memory import MemoryModel, estimate_memory
 from clusterctl.planning.slot_ranges import SlotRanges
-from clusterctl.planning.split import choose_split
+from clusterctl.planning.split import Strategy, choose_split
 from clusterctl.planning.token_time import Link
 from tests.unit.memory_truth import model_header, model_names
 from tests.unit.synthetic import GIB, even_header, offer, small_clusters, small_models, small_workloads
@@ -142,7 +142,7 @@ def test_more_memory_never_gets_a_device_fewer_layers(
 
 @pytest.mark.parametrize("model", model_names())
 @pytest.mark.parametrize("strategy", ["memory", "speed"])
-def test_real_models_are_placed_as_the_memory_model_says(model: str, strategy: str) -> None:
+def test_real_models_are_placed_as_the_memory_model_says(model: str, strategy: Strategy) -> None:
     header = model_header(model)
     workload = Workload(context=32768, slots=2, kv_unified=True)
     size = MemoryModel(header, workload).device_memory(0, header.n_layer + 1, pipelined=True).total_bytes
@@ -175,6 +175,17 @@ def test_the_ranges_that_fit_are_those_found_one_by_one(model: str, cpu_layers: 
         fitting = [start for start in range(end) if ranges.fits(own, ranges.first + start, ranges.first + end)]
         expected = [0] * fits_from_first + list(range(lowest, end))
         assert fitting == expected
+
+
+def test_the_output_layer_may_ease_a_recurrent_models_buffers() -> None:
+    """Such a graph hands over less where it ends, so a longer range can need less there."""
+    ranges = SlotRanges(
+        MemoryModel(model_header("mamba-codestral-7b-Q8_0"), Workload(context=4096, batch_physical=2048))
+    )
+    own = offer("a", ranges.need_bytes(offer("a", 0), 40, ranges.end))
+    assert not ranges.fits(own, 40, ranges.end - 1)
+    *_, (before_output, _), (with_output, _) = ranges.starts(own)
+    assert with_output == 40 < before_output
 
 
 # --- manual ---------------------------------------------------------------------------------------------
@@ -272,6 +283,13 @@ def test_a_remote_device_must_save_more_than_its_hop_costs() -> None:
     assert slots_of(choose_split(memory_of(header), offers, "speed")) == {"own": 9}
     large = even_header(8, layer_mib=700)
     assert slots_of(choose_split(memory_of(large), offers, "speed", link=Link(10, 0.2))) == {"remote": 9}
+
+
+def test_half_of_the_context_counts_for_speed() -> None:
+    model, long = even_header(8, layer_mib=20), Workload(context=262144)
+    offers = [offer("remote", 20 * GIB, gb_s=1000), offer("own", 20 * GIB, gb_s=300, is_local=True)]
+    assert slots_of(choose_split(memory_of(model), offers, "speed")) == {"own": 9}
+    assert slots_of(choose_split(memory_of(model, long), offers, "speed")) == {"remote": 9}
 
 
 def test_a_split_without_a_share_takes_no_memory() -> None:

@@ -14,7 +14,7 @@ from clusterctl.model import MIB, Offer, Split, Workload
 from clusterctl.planning.memory import MemoryModel, estimate_memory
 from clusterctl.planning.placement import layer_devices
 from clusterctl.planning.proportional import apportion
-from clusterctl.planning.split import choose_split
+from clusterctl.planning.split import Strategy, choose_split
 from clusterctl.planning.token_time import Link, TokenTime
 from tests.unit.synthetic import (
     GIB,
@@ -29,6 +29,7 @@ from tests.unit.synthetic import (
 )
 
 LINK = Link(gbit_s=1, round_trip_ms=0.5)
+strategies: st.SearchStrategy[Strategy] = st.sampled_from(("memory", "speed"))
 host_budgets = st.none() | st.integers(150, 900).map(lambda mib: mib * MIB)
 
 
@@ -50,9 +51,9 @@ def time_s(model: ModelHeader, workload: Workload, offers: list[Offer], slots: t
     return total
 
 
-@given(small_models(), small_clusters(), host_budgets, st.sampled_from(["memory", "speed"]), st.data())
+@given(small_models(), small_clusters(), host_budgets, strategies, st.data())
 def test_a_split_is_found_wherever_one_fits(
-    model: ModelHeader, offers: list[Offer], host_budget: int | None, strategy: str, data: st.DataObject
+    model: ModelHeader, offers: list[Offer], host_budget: int | None, strategy: Strategy, data: st.DataObject
 ) -> None:
     workload = data.draw(small_workloads(model.n_layer))
     possible = [
@@ -84,7 +85,7 @@ def test_llama_cpp_places_the_layers_as_planned(data: st.DataObject) -> None:
     budgets = data.draw(st.lists(st.integers(2, 60), min_size=1, max_size=16))
     offers = [offer(f"n{number}", gib * GIB, backend="cpu") for number, gib in enumerate(budgets)]
     memory = MemoryModel(even_header(n_layer, layer_mib=1), Workload(context=256, cpu_layers=cpu_layers))
-    split = choose_split(memory, offers, data.draw(st.sampled_from(["memory", "speed"])))
+    split = choose_split(memory, offers, data.draw(strategies))
     placed = layer_devices(n_layer, n_layer + 1 - cpu_layers, split.tensor_split)
     assert placed[:cpu_layers] == (None,) * cpu_layers
     for device, share in enumerate(split.shares):

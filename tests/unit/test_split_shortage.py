@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from clusterctl.errors import PlanDoesNotFit
 from clusterctl.llama.model_header import ModelHeader
-from clusterctl.model import Offer, Workload
+from clusterctl.model import MIB, Offer, Workload
+from clusterctl.planning.assignment import fits_at_all
 from clusterctl.planning.margins import margin_bytes
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.remedies import halves, least
+from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.split import choose_split
 from tests.unit.synthetic import (
     GIB,
@@ -98,6 +100,8 @@ def test_a_smaller_cache_is_promised_where_it_can_be_had() -> None:
     assert "kv_cache: {k: q8_0, v: q8_0}" in (shortage(model, LONG, offers).hint or "")
     without_flash = replace(LONG, flash_attention=False)
     assert "kv_cache" not in (shortage(model, without_flash, offers).hint or "")
+    odd = header([layer(100 * MIB, kv_width=1000)] * 32)
+    assert "kv_cache" not in (shortage(odd, LONG, offers).hint or "")
     tight = [offer("a", 5 * GIB)]
     small = replace(LONG, kv_type_k="q8_0", kv_type_v="q8_0")
     assert "kv_cache" not in (shortage(model, small, tight).hint or "")
@@ -114,11 +118,19 @@ def test_a_smaller_batch_is_promised_where_buffers_are_the_trouble() -> None:
 
 
 def test_fewer_slots_are_promised_where_their_states_are_the_trouble() -> None:
-    recurrent = replace(layer(100 * 1024**2, kv_width=0), state_width=4 * 1024**2)
+    recurrent = replace(layer(100 * MIB, kv_width=0), state_width=4 * 1024**2)
     model, workload = header([recurrent] * 32), Workload(context=2048, slots=16)
     offers = [offer("a", 9 * GIB)]
     slots = promised(r"parallel: (\d+)", shortage(model, workload, offers))
     assert does_fit(model, replace(workload, slots=slots), offers)
+
+
+def test_devices_beyond_what_a_head_takes_count_for_nothing() -> None:
+    """Each of twenty devices holds one of twenty slots, and a head takes sixteen."""
+    model, workload = header([layer(5 * GIB)] * 19, output_bytes=5 * GIB), Workload(context=512)
+    offers = [offer(f"n{number}", 8 * GIB) for number in range(20)]
+    assert not fits_at_all(SlotRanges(MemoryModel(model, workload)), offers)
+    assert not does_fit(model, workload, offers)
 
 
 def test_nothing_is_promised_that_the_heads_memory_forbids() -> None:

@@ -16,17 +16,13 @@ while (my ($node, $address, $port) = splice(@ARGV, 0, 3)) {
 sub sample {
     my ($address, $port) = @_;
     my $deadline = time + $seconds;
-    my ($server, $began);
     alarm $seconds;
-    # The other side may be a moment later; a refusal tells that the way is open.
-    while (1) {
-        socket($server, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-        $began = time;
-        last if connect($server, sockaddr_in($port, inet_aton($address)));
-        die "$!\n" if $! != ECONNREFUSED || time > $deadline;
-        sleep 0.01;
+    my ($server, $round_trip);
+    # The first waits until the other side is there; the quickest of all tells the way without its hiccups.
+    for (1 .. 5) {
+        ($server, my $took) = dial($address, $port, $deadline);
+        $round_trip = $took if !defined $round_trip || $took < $round_trip;
     }
-    my $round_trip = time - $began;
     my ($bytes, $start) = (0, time);
     while (time < $start + 1) {
         my $got = sysread($server, my $block, 262144);
@@ -35,5 +31,16 @@ sub sample {
     }
     my $took = time - $start;
     return sprintf("%.3f %.0f\n", $round_trip * 1e3, $took > 0 ? $bytes * 8 / $took / 1e6 : 0);
+}
+sub dial {
+    my ($address, $port, $deadline) = @_;
+    while (1) {
+        socket(my $server, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
+        my $began = time;
+        return ($server, time - $began) if connect($server, sockaddr_in($port, inet_aton($address)));
+        # A refusal tells that the way is open.
+        die "$!\n" if $! != ECONNREFUSED || time > $deadline;
+        sleep 0.01;
+    }
 }
 PERL

@@ -1,4 +1,4 @@
-# Serve one sample of a link: send BYTES zeros to whoever connects first, for at most SECONDS.
+# Serve one sample of a link: send BYTES zeros to whoever takes them all, for at most SECONDS.
 # ADDRESS PORT BYTES SECONDS
 command -v perl >/dev/null 2>&1 || exit 3
 perl - "$@" <<'PERL'
@@ -9,11 +9,16 @@ alarm $seconds;
 socket(my $server, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
 setsockopt($server, SOL_SOCKET, SO_REUSEADDR, pack("l", 1));
 bind($server, sockaddr_in($port, inet_aton($address))) or die "bind: $!\n";
-listen($server, 1) or die "listen: $!\n";
-accept(my $client, $server) or die "accept: $!\n";
+listen($server, 8) or die "listen: $!\n";
 my $block = "\0" x 65536;
-while ($bytes > 0) {
-    my $sent = syswrite($client, $block, $bytes < 65536 ? $bytes : 65536) or last;
-    $bytes -= $sent;
+$SIG{PIPE} = "IGNORE";
+# Connections that only time the way are closed at once; the one that stays gets all of it.
+while (accept(my $client, $server)) {
+    my $left = $bytes;
+    while ($left > 0) {
+        my $sent = syswrite($client, $block, $left < 65536 ? $left : 65536) or last;
+        $left -= $sent;
+    }
+    last unless $left;
 }
 PERL

@@ -36,6 +36,23 @@ Linux)
     program_of() { readlink "/proc/$1/exe"; }
     memory() { cat /proc/meminfo; }
     addresses() { ip -4 -o addr show || ifconfig; }
+    # Lines "NAME STATE TYPE MBIT DRIVER KIND LOWER,LOWER"; `-` stands for what the kernel does not tell.
+    interfaces() {
+        for place in /sys/class/net/*/; do
+            place=${place%/} state='' type='' speed='' lower=''
+            read -r state <"$place/operstate"
+            read -r type <"$place/type"
+            read -r speed <"$place/speed"
+            driver=$(readlink "$place/device/driver")
+            kind=$(sed -n 's/^DEVTYPE=//p' "$place/uevent")
+            [ ! -f "$place/tun_flags" ] || kind=tun
+            for below in "$place"/lower_*; do
+                [ ! -e "$below" ] || lower=$lower,${below##*/lower_}
+            done
+            driver=${driver##*/} lower=${lower#,}
+            echo "${place##*/} ${state:--} ${type:--} ${speed:--} ${driver:--} ${kind:--} ${lower:--}"
+        done
+    }
     sockets() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; }
     holders() { # PORT: lines "PID PROGRAM" of who listens there
         hex=$(printf ':%04X' "$1")
@@ -57,6 +74,7 @@ Linux)
     program_of() { ps -o comm= -p "$1"; }
     memory() { sysctl hw.memsize hw.pagesize && vm_stat; }
     addresses() { ifconfig; }
+    interfaces() { networksetup -listallhardwareports && ifconfig; }
     sockets() { lsof -nP -iTCP -FpcnT 2>/dev/null; }
     holders() { lsof -nP -iTCP:"$1" -sTCP:LISTEN 2>/dev/null | awk 'NR > 1 {print $2, $1}'; }
     file_stamp() { stat -L -f '%z %m' "$@"; }

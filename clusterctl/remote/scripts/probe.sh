@@ -1,4 +1,5 @@
 # All facts of a node in one round trip.
+# ROLE is head, worker, or survey for a node that has none yet: then both programs are asked.
 # CLUSTER ROLE BIN_DIR PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
 state=$(state_directory "$1")
 role=$2
@@ -55,6 +56,27 @@ run_for() { # NAME PROGRAM ARGUMENTS...: in the background; programs may take se
     } &
 }
 
+code_sections() { # PREFIX PROGRAM
+    libraries=$(libraries_of "$2" 2>&1)
+    section "$1libraries" $? "$libraries"
+    base=$(printf '%s\n' "$libraries" | sed -n 's/^.*libggml-base[^ ]* => \(\/[^ ]*\).*$/\1/p')
+    # The library carries its commit as a plain string among other runs of hexadecimal digits.
+    section "$1commits" 0 "$(grep -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$2}" | sort -u | head -n 4000)"
+}
+
+# Lines "BYTES MODIFIED FILE" of model files in the places where people and programs keep them.
+models() {
+    set --
+    for root in /models /srv/models /opt/models /data/models /mnt/models "$HOME/models" "$HOME/.lmstudio/models" \
+        "$HOME/.cache/llama.cpp" "$HOME/Library/Caches/llama.cpp" "$HOME/.cache/huggingface/hub"; do
+        [ -d "$root" ] && set -- "$@" "$root"
+    done
+    [ $# -gt 0 ] || return 0
+    bounded 10 find -L "$@" -maxdepth 5 -type f -name '*.gguf' 2>/dev/null | head -n 200 | while read -r file; do
+        printf '%s %s\n' "$(file_stamp "$file" 2>/dev/null)" "$file"
+    done
+}
+
 server=$(find_program llama-server)
 [ -n "$server" ] || unified=$(find_program llama)
 head=${server:-${unified:-}}
@@ -62,24 +84,25 @@ worker_new=$(find_program ggml-rpc-server)
 worker_old=$(find_program rpc-server)
 worker=${worker_new:-$worker_old}
 
+if [ -n "$worker" ] && [ "$role" != head ]; then
+    # An unknown device makes a worker list what it has and leave without binding anything.
+    run_for worker_devices "$@" "$worker" -d no-such-device
+    run_for worker_help "$@" "$worker" --help
+fi
 if [ -n "$head" ]; then
     run_for version "$@" "$head" --version
-    if [ "$role" = head ]; then
+    if [ "$role" != worker ]; then
         set -- "$@" "$head"
         [ -n "$server" ] || set -- "$@" serve
         run_for devices "$@" --list-devices
         run_for help "$@" --help
     fi
 fi
-if [ -n "$worker" ] && [ "$role" = worker ]; then
-    # An unknown device makes a worker list what it has and leave without binding anything.
-    run_for worker_devices "$@" "$worker" -d no-such-device
-    run_for worker_help "$@" "$worker" --help
-fi
 
 section system 0 "$(system)"
 section memory 0 "$(memory 2>&1)"
 section addresses 0 "$(addresses 2>&1)"
+section interfaces 0 "$(interfaces 2>/dev/null)"
 section sockets 0 "$(sockets)"
 for port in $ports; do
     section "holders:$port" 0 "$(holders "$port")"
@@ -92,15 +115,9 @@ for program in "$head" "$worker_new" "$worker_old"; do
         file_stamp "$program" | cut -d' ' -f2
     )"
 done
-program=$worker
-[ "$role" != head ] || program=$head
-if [ -n "$program" ]; then
-    libraries=$(libraries_of "$program" 2>&1)
-    section libraries $? "$libraries"
-    base=$(printf '%s\n' "$libraries" | sed -n 's/^.*libggml-base[^ ]* => \(\/[^ ]*\).*$/\1/p')
-    # The library carries its commit as a plain string among other runs of hexadecimal digits.
-    section commits 0 "$(grep -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$program}" | sort -u | head -n 4000)"
-fi
+[ -z "$head" ] || [ "$role" = worker ] || code_sections "" "$head"
+[ -z "$worker" ] || [ "$role" = head ] || code_sections worker_ "$worker"
+[ "$role" != survey ] || section models 0 "$(models)"
 records "$state"
 [ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"
 
