@@ -9,9 +9,9 @@ import os
 import sys
 from dataclasses import fields, replace
 from importlib import import_module
-from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from clusterctl import __version__
 from clusterctl.cli.app import App, to_json
@@ -58,12 +58,15 @@ GLOBAL_OPTIONS = (
 )
 
 
-def _merged(app: App, parameters: dict[str, Any]) -> App:
-    """Take the global options out of a command's parameters; what was given there wins."""
-    given = {field.name: parameters.pop(field.name) for field in fields(App) if field.name in parameters}
-    defaults = App()
-    changed = {name: value for name, value in given.items() if value not in (None, getattr(defaults, name))}
-    return replace(app, **changed)
+def _merged(app: App, ctx: click.Context) -> App:
+    """Take the global options out of a command's parameters; those typed after its name win.
+
+    A value from the environment or a default never replaces one that was typed before the command.
+    """
+    names = [field.name for field in fields(App) if field.name in ctx.params]
+    given = {name: ctx.params.pop(name) for name in names}
+    typed = {n: v for n, v in given.items() if ctx.get_parameter_source(n) is ParameterSource.COMMANDLINE}
+    return replace(app, **(given if ctx.parent is None else typed))
 
 
 class GlobalCommand(click.Command):
@@ -75,7 +78,7 @@ class GlobalCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> object:
         """Merge the global options into the `App` before the command runs."""
-        ctx.obj = _merged(ctx.obj or App(), ctx.params)
+        ctx.obj = _merged(ctx.obj or App(), ctx)
         return super().invoke(ctx)
 
 
@@ -126,7 +129,7 @@ def cli(ctx: click.Context, /, **options: object) -> None:
     Every command needs an inventory (-i) that says where the nodes are;
     plan and up also need a recipe (-r) that says what to serve.
     """
-    ctx.obj = _merged(App(), options)
+    ctx.obj = _merged(App(), ctx)
 
 
 def main() -> None:
