@@ -25,6 +25,7 @@ COMMANDS = {
     "status": "Show what runs, where, since when, and how well.",
     "logs": "Show the logs of the head and the workers, prefixed by node.",
     "down": "Tear the cluster down, head first, and prove that nothing is left.",
+    "recover": "Bring a broken cluster back, in the right order.",
     "unlock": "Remove the lock that a crashed command left behind.",
     "schema": "Print the JSON Schema of an inventory or a recipe.",
     "completion": "Print the completion script for a shell.",

@@ -21,12 +21,17 @@ from clusterctl.remote.transport import Transport
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `up`. `timeout_s` overrides the deadline that follows from the model's size."""
+    """The options of `up`.
+
+    `timeout_s` overrides the deadline that follows from the model's size. `keep_record` leaves the cluster on
+    record although it could not be started, so that `recover` tries again.
+    """
 
     allow_skew: bool = False
     replace: bool = False
     wait: bool = True
     timeout_s: float | None = None
+    keep_record: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def link_problems(link: Link, endpoint: str) -> Iterator[Problem]:
             yield Problem(
                 "slow-link",
                 Severity.WARNING,
-                f"{link.mbit_s:.0f} Mbit/s from the head; 10 GB of weights take {80_000 / link.mbit_s / 60:.0f} min",
+                f"{link.mbit_s:.0f} Mbit/s from the head; 10 GB take {80_000 / link.mbit_s / 60:.0f} min to load",
                 "use a wired link; `rpc.cache: true` sends the weights only once",
             )
         if link.round_trip_ms > SLOW_ROUND_TRIP_MS:

@@ -126,6 +126,8 @@ async def _enrol(context: Bringup) -> Bringup:
 
 
 async def _forget(context: Bringup) -> None:
+    if context.options.keep_record:
+        return
     await context.head.run(commands.record(context.cluster, ""))
 
 
