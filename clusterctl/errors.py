@@ -18,14 +18,19 @@ ClusterctlError              1  something unexpected
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 class ClusterctlError(Exception):
-    """Says what went wrong, on which node, why, and what to do next."""
+    """Says what went wrong, on which node, why, and what to do next.
+
+    `fields` stand in its JSON document beside the error itself.
+    """
 
     exit_code = 1
+    fields: ClassVar[Mapping[str, object]] = {}
 
     def __init__(
         self, message: str, *, node: str | None = None, hint: str | None = None, log: Sequence[str] = ()
@@ -93,6 +98,7 @@ class PlanDoesNotFit(ClusterctlError):
     """The model needs more memory than the devices have."""
 
     exit_code = 5
+    fields: ClassVar[Mapping[str, object]] = {"fits": False}
 
 
 class StartFailed(ClusterctlError):

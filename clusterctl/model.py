@@ -63,6 +63,14 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class HostMemory:
+    """The memory of a machine itself, `None` where its system does not tell."""
+
+    total_mib: int | None = None
+    available_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """An executable found on a node. `fingerprint` changes whenever the file does."""
 
@@ -128,7 +136,8 @@ class Step:
 class Workload:
     """How the model will be served: everything of a recipe that costs memory or time.
 
-    `slots` is `--parallel`; `cpu_layers` layers (the first ones) stay on the head's CPU.
+    `slots` is `--parallel`; `cpu_layers` layers (the first ones) stay on the head's CPU; `draft_tokens` is how
+    many tokens of each slot are drafted at once, at most, to be checked together.
     """
 
     context: int
@@ -141,6 +150,7 @@ class Workload:
     batch_physical: int = 512
     cpu_layers: int = 0
     swa_full: bool = False
+    draft_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +168,35 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """The network between the head and a worker: its bit rate, and the round trip of a small packet."""
+
+    gbit_s: float | None = None
+    round_trip_ms: float | None = None
+
+    @classmethod
+    def measured(cls, mbit_s: float | None, round_trip_ms: float | None) -> Link:
+        """The link with this throughput in Mbit/s."""
+        return cls(None if mbit_s is None else mbit_s / 1000, round_trip_ms)
+
+
+UNKNOWN_LINK = Link()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetStep:
+    """One step of the reckoning that ends in a device's budget: what was looked at, and what it left."""
+
+    cause: str
+    left_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """A device that may take layers: where it is, what it may hold, how fast it is.
 
     `rpc_endpoint` is `address:port` for a worker's device and `None` for the head's own. Offers are listed in
-    device order: workers as in the inventory, the head's own last.
+    device order: workers as in the inventory, the head's own last. `budget_steps` say how the budget came about.
     """
 
     node: str
@@ -172,6 +206,8 @@ class Offer:
     rpc_endpoint: str | None
     budget_bytes: int
     bandwidth_gb_s: float | None = None
+    link: Link = UNKNOWN_LINK
+    budget_steps: tuple[BudgetStep, ...] = ()
 
     @property
     def is_local(self) -> bool:

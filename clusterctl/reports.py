@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clusterctl.model import Advice, Device, Estimate, Problem
+from clusterctl.llama.flags import Option
+from clusterctl.model import Advice, Device, Estimate, HostMemory, Problem
 
 # --- check ----------------------------------------------------------------------------------------------
 
@@ -33,7 +34,10 @@ class ProgramsReport:
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """One node as `check` found it."""
+    """One node as `check` found it.
+
+    `options` are those of the node's program that a plan may need; they are told only with a recipe.
+    """
 
     name: str
     role: str
@@ -48,6 +52,10 @@ class NodeReport:
     problems: tuple[Problem, ...] = ()
     link_round_trip_ms: float | None = None
     link_mbit_s: float | None = None
+    boot_id: str | None = None
+    home: str | None = None
+    memory: HostMemory | None = None
+    options: Mapping[str, Option] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +88,51 @@ class SkewReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The answer of `check`."""
+    """The answer of `check`. With a recipe, `model` and `draft` are what a plan needs of its models' headers."""
 
     ok: bool
     skew: SkewReport
     nodes: tuple[NodeReport, ...]
+    model: Mapping[str, object] | None = None
+    draft: Mapping[str, object] | None = None
+
+
+# --- init ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InitReport:
+    """The answer of `init`: the inventory is written to `path`; `nodes` and `skew` are what `check` will say.
+
+    `network` is null where there is none: on a single node, and where every worker has an address of its own.
+    """
+
+    ok: bool
+    path: str
+    nodes: tuple[NodeReport, ...]
+    network: str | None
+    head: str
+    reasons: tuple[str, ...]
+    skew: SkewReport
 
 
 # --- plan -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetStepReport:
+    """One step of the reckoning that ends in a device's budget: what was looked at, and what it left."""
+
+    cause: str
+    left_mib: float
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """What one device is to hold; `layers` is [first, last], null where it has none."""
+    """What one device is to hold; `layers` is [first, last], null where it has none.
+
+    `margin_mib` is kept free of the budget for what the backend takes beside.
+    """
 
     node: str
     device: str
@@ -105,6 +145,8 @@ class DeviceReport:
     total_mib: float
     budget_mib: float
     reason: str = ""
+    margin_mib: float = 0.0
+    budget_steps: tuple[BudgetStepReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +167,30 @@ class UnusedReport:
     node: str
     device: str
     reason: str
+    budget_steps: tuple[BudgetStepReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftReport:
+    """The draft model: what it holds on a device of the head, null for none, and in the head's own memory."""
+
+    node: str
+    device: str | None
+    model_mib: float
+    kv_mib: float
+    compute_mib: float
+    total_mib: float
+    host_mib: float
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisoryReport:
+    """A known fault of llama.cpp that was looked for; `applies` is yes | no | unknown."""
+
+    code: str
+    applies: str
+    message: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +205,7 @@ class CommandReport:
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """The answer of `plan`."""
+    """The answer of `plan`. `notes` say what about the model is not known for certain."""
 
     fits: bool
     strategy: str
@@ -152,6 +218,9 @@ class PlanReport:
     commands: tuple[CommandReport, ...]
     estimate: Estimate
     advice: tuple[Advice, ...] = ()
+    draft: DraftReport | None = None
+    notes: tuple[str, ...] = ()
+    advisories: tuple[AdvisoryReport, ...] = ()
 
 
 # --- up, down -------------------------------------------------------------------------------------------
@@ -191,18 +260,28 @@ class ActionReport:
 
 @dataclass(frozen=True, slots=True)
 class HeadStatus:
-    """The head's process; `health` is ok | loading | no answer | stopped."""
+    """The head's process; `health` is ok | loading | no answer | stopped | unreachable.
+
+    `resident_mib` is what the process holds of the machine's memory, `device_mib` what it holds of its cards.
+    """
 
     node: str
     pid: int | None = None
     since: str | None = None
     url: str | None = None
     health: str = "stopped"
+    resident_mib: float | None = None
+    device_mib: float | None = None
+    device_memory: tuple[Device, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """One worker's process; `state` is serving | idle | stopped | unreachable | foreign."""
+    """One worker's process; `state` is serving | idle | stopped | unreachable | foreign | suspended.
+
+    `attached` are the addresses that are connected to it: one, the head's, while it serves. `device_memory` is
+    the memory of the node's cards, whoever uses them.
+    """
 
     node: str
     endpoint: str
@@ -211,6 +290,9 @@ class WorkerStatus:
     listening_on: tuple[str, ...] = ()
     rpc_protocol: str | None = None
     device_memory: tuple[Device, ...] = ()
+    attached: tuple[str, ...] = ()
+    resident_mib: float | None = None
+    device_mib: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +306,49 @@ class TrafficReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgressReport:
+    """Whether tokens come out: `verdict` is proven | waiting | stuck | unknown; `detail` says how it is known."""
+
+    verdict: str = "unknown"
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanReport:
+    """A program that clusterctl started for this cluster, that runs, and that no cluster on record counts."""
+
+    node: str
+    name: str
+    role: str
+    pid: int | None
+    since: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class StatusReport:
-    """The answer of `status`: state is up | degraded | down | loading | unknown."""
+    """The answer of `status`: state is up | degraded | wedged | down | loading | unknown.
+
+    `wedged`: every process lives and the head says it is well, but no token comes.
+    """
 
     state: str
     head: HeadStatus
     workers: tuple[WorkerStatus, ...]
     traffic: TrafficReport = TrafficReport()
     problems: tuple[Problem, ...] = ()
+    progress: ProgressReport = ProgressReport()
+    orphans: tuple[OrphanReport, ...] = ()
+
+
+# --- connect --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectReport:
+    """The answer of `connect`: `url` on this machine leads to `target` on the head's side of the network."""
+
+    url: str
+    node: str
+    target: str
+    wants_key: bool

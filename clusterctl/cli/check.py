@@ -7,7 +7,9 @@ import click
 from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
-from clusterctl.cluster.examine import Examination, check_report, demand_fitness, examine
+from clusterctl.cluster.examine import Examination, demand_fitness, examine
+from clusterctl.cluster.model_file import Models
+from clusterctl.cluster.recording import look_at_models, recorded_report
 from clusterctl.cluster.session import session
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
@@ -20,14 +22,14 @@ from clusterctl.ui.check import show_check
 def check(app: App) -> int:
     """Reach every node; compare builds, devices, addresses, ports and files.
 
-    Changes nothing. With a recipe (-r) the model's files and the head's port are looked at too. The exit code
-    is the one with which `up` would refuse: 3 a node can't be reached, 4 builds differ or can't be told, 6
-    anything else, 0 all is well.
+    Changes nothing. With a recipe (-r) the model's files and the head's port are looked at too, and what --json
+    prints is what `plan --facts` plans from. The exit code is the one with which `up` would refuse: 3 a node
+    can't be reached, 4 builds differ or can't be told, 6 anything else, 0 all is well.
     """
     inventory = app.load_inventory()
     recipe = app.load_recipe_if_named(inventory)
-    examination = run(_examine(inventory, recipe))
-    app.show(check_report(inventory, examination), show_check)
+    examination, models = run(_examine(inventory, recipe))
+    app.show(recorded_report(inventory, examination, models), show_check)
     try:
         demand_fitness(examination, allow_skew=False)
     except ClusterctlError as error:
@@ -35,6 +37,9 @@ def check(app: App) -> int:
     return 0
 
 
-async def _examine(inventory: Inventory, recipe: Recipe | None) -> Examination:
+async def _examine(inventory: Inventory, recipe: Recipe | None) -> tuple[Examination, Models | None]:
     async with session(inventory) as opened:
-        return await examine(opened, inventory, recipe, links=True)
+        examination = await examine(opened, inventory, recipe, links=True)
+        if recipe is None:
+            return examination, None
+        return await look_at_models(opened, inventory, recipe, examination)

@@ -2,36 +2,91 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from datetime import datetime
+
 import click
 
 from clusterctl.cli.app import App, pass_app, to_json
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
-from clusterctl.cluster.logs import read_logs
+from clusterctl.cluster.logs import Logs, Wanted, follow_logs, read_logs
+from clusterctl.cluster.since import parse_since
 from clusterctl.config.inventory import Inventory
-from clusterctl.errors import UsageError
-from clusterctl.ui.logs import LogPrinter
+from clusterctl.errors import ClusterctlError, UsageError
+from clusterctl.ui.failure import show_error
+from clusterctl.ui.logs import LogPrinter, show_cause
+
+DEFAULT_LINES = 100
+
+
+def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    try:
+        return None if value is None else parse_since(value, datetime.now().astimezone())
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter("must be like 10m, 1h30m or 2026-11-30T08:00") from error
 
 
 @click.command(cls=GlobalCommand)
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), default=100, show_default=True, help="Lines of each node to show."
+    "-n",
+    "--lines",
+    type=click.IntRange(min=0),
+    help=f"Lines of each node to show.  [default: {DEFAULT_LINES}, or all with --since]",
+)
+@click.option(
+    "--since",
+    callback=_since,
+    metavar="TIME",
+    help="Only what was logged from then on: 10m, 1h30m, or a time such as 2026-11-30T08:00. Workers stamp no "
+    "times on their lines, so all of theirs are shown.",
 )
 @pass_app
-def logs(app: App, nodes: tuple[str, ...], follow: bool, lines: int) -> None:
-    """Show the logs of the head and the workers, prefixed by node."""
+def logs(app: App, nodes: tuple[str, ...], follow: bool, lines: int | None, since: datetime | None) -> int:
+    """Show the logs of the head and the workers, prefixed by node.
+
+    Ends with the likely cause on stderr if the logs tell of a failure. Nodes keep the last 16 to 32 MiB of each
+    log. Exit code 3: a node could not be reached; the others' lines are shown.
+    """
     if follow and app.as_json:
         raise UsageError("--json prints one document, and --follow never ends", hint="leave one of them out")
-    run(_show(app, app.load_inventory(), nodes, lines, follow))
+    wanted = Wanted(nodes, DEFAULT_LINES if lines is None and since is None else lines, since)
+    inventory = app.load_inventory()
+    if follow:
+        run(_follow(app, inventory, wanted))
+        return 0
+    found = run(read_logs(inventory, wanted))
+    _show(app, inventory, found)
+    for error in found.failed.values():
+        show_error(app.screen(), error)
+    return max((error.exit_code for error in found.failed.values()), default=0)
 
 
-async def _show(app: App, inventory: Inventory, nodes: tuple[str, ...], lines: int, follow: bool) -> None:
-    read = read_logs(inventory, nodes, lines, follow=follow)
-    if app.as_json:
-        click.echo(to_json({"lines": [{"node": line.node, "text": line.text} async for line in read]}))
-        return
-    printer = LogPrinter(app.screen(), nodes or [node.name for node in inventory.nodes])
-    async for line in read:
+async def _follow(app: App, inventory: Inventory, wanted: Wanted) -> None:
+    def lost(error: ClusterctlError) -> None:
+        show_error(app.screen(), error)
+
+    printer = _printer(app, inventory)
+    async for line in follow_logs(inventory, wanted, lost):
         printer(line.node, line.text)
+
+
+def _show(app: App, inventory: Inventory, found: Logs) -> None:
+    node, cause = found.cause or (None, None)
+    if app.as_json:
+        lines = [asdict(line) for line in found.lines]
+        failed = {name: error.message for name, error in found.failed.items()}
+        told = None if cause is None else {"node": node, **asdict(cause)}
+        click.echo(to_json({"lines": lines, "cause": told, "unreachable": failed}))
+        return
+    printer = _printer(app, inventory)
+    for line in found.lines:
+        printer(line.node, line.text)
+    if node and cause:
+        show_cause(app.screen(), node, cause.cause, cause.next_step, cause.line)
+
+
+def _printer(app: App, inventory: Inventory) -> LogPrinter:
+    return LogPrinter(app.screen(), [node.name for node in inventory.nodes])

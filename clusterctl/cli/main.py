@@ -19,10 +19,13 @@ from clusterctl.errors import ClusterctlError, Interrupted
 from clusterctl.ui.screen import Screen
 
 COMMANDS = {
+    "init": "Look at hosts over SSH and write an inventory with what was found.",
     "check": "Reach every node; compare builds, devices, addresses, ports and files.",
     "plan": "Show which device gets which layers, and the exact commands. Changes nothing.",
     "up": "Bring the cluster up: workers first, then the head.",
     "status": "Show what runs, where, since when, and how well.",
+    "connect": "Forward the head's port to this machine, until Ctrl-C.",
+    "bench": "Measure prefill and decode through the head; keep and compare results.",
     "logs": "Show the logs of the head and the workers, prefixed by node.",
     "down": "Tear the cluster down, head first, and prove that nothing is left.",
     "recover": "Bring a broken cluster back, in the right order.",
@@ -187,6 +190,7 @@ def _fail(arguments: list[str], error: ClusterctlError) -> int:
             to_json(
                 {
                     "ok": False,
+                    **error.fields,
                     "error": {
                         "exit_code": error.exit_code,
                         "node": error.node,

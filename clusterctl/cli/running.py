@@ -9,14 +9,20 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+# Ctrl-C, a service manager's stop, and a terminal that was closed.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a command to its end; SIGTERM ends it like Ctrl-C, so what it undoes is undone."""
+    """Run a command to its end; every signal that asks it to end cancels it, so what it undoes is undone."""
 
     async def guarded() -> Result:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        for each in ENDING:
+            # `nohup` and a script's `&` make a program ignore one of them.
+            if signal.getsignal(each) is not signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(each, task.cancel)
         return await work
 
     try:

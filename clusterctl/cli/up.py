@@ -8,6 +8,7 @@ from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cluster.bringup import Options
+from clusterctl.cluster.patience import STALL_TIMEOUT_S
 from clusterctl.cluster.up import bring_up
 from clusterctl.reports import ActionReport
 from clusterctl.ui.action import show_action
@@ -23,11 +24,28 @@ from clusterctl.ui.progress import Progress
     "timeout_s",
     type=click.FloatRange(min=1),
     metavar="S",
-    help="Seconds to wait for the model to load. Default: by the model's size.",
+    help="Give up when the model has not loaded within S seconds.  [default: as long as it moves]",
+)
+@click.option(
+    "--stall-timeout",
+    "stall_timeout_s",
+    type=click.FloatRange(min=1),
+    metavar="S",
+    default=STALL_TIMEOUT_S,
+    show_default=True,
+    help="Give up when no byte has moved for S seconds while it loads.",
 )
 @click.option("--allow-skew", is_flag=True, help="Start although builds differ or can't be told.")
 @pass_app
-def up(app: App, dry_run: bool, replace: bool, wait: bool, timeout_s: float | None, allow_skew: bool) -> None:
+def up(
+    app: App,
+    dry_run: bool,
+    replace: bool,
+    wait: bool,
+    timeout_s: float | None,
+    stall_timeout_s: float,
+    allow_skew: bool,
+) -> None:
     """Bring the cluster up: workers first, then the head.
 
     A second `up` finds everything as planned and changes nothing. If anything fails, or on Ctrl-C, what this
@@ -35,7 +53,13 @@ def up(app: App, dry_run: bool, replace: bool, wait: bool, timeout_s: float | No
     """
     inventory = app.load_inventory()
     recipe = app.load_recipe(inventory)
-    options = Options(allow_skew=allow_skew, replace=replace, wait=wait, timeout_s=timeout_s)
+    options = Options(
+        allow_skew=allow_skew,
+        replace=replace,
+        wait=wait,
+        timeout_s=timeout_s,
+        stall_timeout_s=stall_timeout_s,
+    )
     with Progress(app.screen()) as progress:
         brought = run(bring_up(inventory, recipe, options, progress, dry=dry_run))
     report = ActionReport(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from clusterctl.cluster.examine import Examination
 from clusterctl.cluster.membership import Member, Membership, destination_of
+from clusterctl.cluster.model_file import Models
+from clusterctl.cluster.patience import STALL_TIMEOUT_S
 from clusterctl.cluster.plan import Plan
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.skew import stated_build
@@ -14,7 +16,6 @@ from clusterctl.cluster.starting import Launch
 from clusterctl.cluster.steps import Tell
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
-from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import NodeCommand
 from clusterctl.remote.transport import Transport
 
@@ -31,6 +32,7 @@ class Options:
     replace: bool = False
     wait: bool = True
     timeout_s: float | None = None
+    stall_timeout_s: float = STALL_TIMEOUT_S
     keep_record: bool = False
 
 
@@ -46,7 +48,7 @@ class Bringup:
     examination: Examination | None = None
     digest: str = ""
     standing: Standing = Standing.NOTHING
-    header: ModelHeader | None = None
+    models: Models | None = None
     plan: Plan | None = None
 
     @property
@@ -99,8 +101,9 @@ class Bringup:
     @property
     def head_launch(self) -> dict[str, Launch]:
         """What to start on the head, by its name."""
-        server = self.recipe.server
-        return {self.inventory.head.name: self._launch(self.planned.head, server.host, server.port)}
+        server, command = self.recipe.server, self.planned.head
+        assert command is not None
+        return {command.node: self._launch(command, server.host, server.port)}
 
     def _launch(self, command: NodeCommand, address: str, port: int) -> Launch:
         build = str(stated_build(self.looked.facts[command.node]) or "unknown")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Interface
 
+from clusterctl.cluster.interfaces import Interface, parse_interfaces
 from clusterctl.cluster.observation import Observation, ask, parse_observation
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.llama.build import parse_build
 from clusterctl.llama.devices import parse_devices
 from clusterctl.llama.flags import Flags, parse_help, parse_worker_usage
 from clusterctl.llama.library_commit import commit_candidates
-from clusterctl.model import Address, Build, Device, Program, Role
+from clusterctl.llama.vendor_tools import parse_host_memory
+from clusterctl.model import Address, Build, Device, HostMemory, Program, Role
 from clusterctl.remote import commands
-from clusterctl.remote.answer import Section
+from clusterctl.remote.answer import Section, whole_number
 from clusterctl.remote.transport import Transport
 
-_LINUX_ADDRESS = re.compile(r"^\d+: (\S+) +inet ([\d.]+)/(\d+)", re.MULTILINE)
+_LINUX_ADDRESS = re.compile(r"^\d+: (\S+) +inet ([\d.]+)(?: peer [\d.]+)?/(\d+)", re.MULTILINE)
 _IFCONFIG_INTERFACE = re.compile(r"^(\S+?):? ", re.MULTILINE)
 _IFCONFIG_ADDRESS = re.compile(r"inet (?:addr:)?([\d.]+).*?(?:netmask |Mask:)(0x[0-9a-f]{8}|[\d.]+)")
 _MISSING_LIBRARY = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
@@ -36,7 +39,8 @@ class NodeFacts:
     node: str
     observation: Observation
     addresses: tuple[Address, ...]
-    memory_text: str
+    interfaces: Mapping[str, Interface]
+    memory: HostMemory
     programs: tuple[Program, ...]
     version_text: str
     build: Build | None
@@ -88,20 +92,22 @@ async def probe(
         files=files,
         env=node.env,
     )
-    return parse_facts(node, files, await ask(transport, command))
+    return parse_facts(node.name, node.role, files, await ask(transport, command))
 
 
-def parse_facts(node: Node, files: Sequence[str], sections: Mapping[str, Section]) -> NodeFacts:
-    """Read the sections of a probe."""
+def parse_facts(node: str, role: Role, files: Sequence[str], sections: Mapping[str, Section]) -> NodeFacts:
+    """Read the sections of a probe as those of a node with this role."""
+    own = "" if role is Role.HEAD else "worker_"
+    names = ("version", "help", "worker_help", f"{own}devices", f"{own}libraries", f"{own}commits")
     version, help_, usage, listing, libraries, commits = (
-        sections.get(name, Section(0, "")).text
-        for name in ("version", "help", "worker_help", _listing_of(node), "libraries", "commits")
+        sections.get(name, Section(0, "")).text for name in names
     )
     return NodeFacts(
-        node=node.name,
-        observation=parse_observation(node.name, sections),
+        node=node,
+        observation=parse_observation(node, sections),
         addresses=parse_addresses(sections["addresses"].text),
-        memory_text=sections["memory"].text,
+        interfaces=parse_interfaces(sections["interfaces"].text),
+        memory=parse_host_memory(sections["memory"].text),
         programs=tuple(_programs(sections)),
         version_text=version,
         build=parse_build(version),
@@ -117,28 +123,28 @@ def parse_facts(node: Node, files: Sequence[str], sections: Mapping[str, Section
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """Return the IPv4 addresses in the output of `ip -4 -o addr show` or `ifconfig`."""
-    found = tuple(Address(name, ip, int(bits)) for name, ip, bits in _LINUX_ADDRESS.findall(text))
-    return found or tuple(_ifconfig_addresses(text))
+    rows = _LINUX_ADDRESS.findall(text) or _ifconfig_rows(text)
+    return tuple(address for row in rows if (address := _address(*row)))
 
 
-def _ifconfig_addresses(text: str) -> list[Address]:
+def _ifconfig_rows(text: str) -> list[tuple[str, str, str]]:
     found, interface = [], ""
     for line in text.splitlines():
         if not line[:1].isspace() and (match := _IFCONFIG_INTERFACE.match(line)):
             interface = match[1]
         if match := _IFCONFIG_ADDRESS.search(line):
-            found.append(Address(interface, match[1], _prefix_length(match[2])))
+            found.append((interface, match[1], match[2]))
     return found
 
 
-def _prefix_length(mask: str) -> int:
-    if mask.startswith("0x"):
-        return int(mask, 16).bit_count()
-    return sum(int(part).bit_count() for part in mask.split("."))
-
-
-def _listing_of(node: Node) -> str:
-    return "devices" if node.role is Role.HEAD else "worker_devices"
+def _address(interface: str, address: str, mask: str) -> Address | None:
+    """Read a mask of any form: `24`, `255.255.255.0` or macOS's `0xffffff00`; `None` if it is no address."""
+    length = int(mask, 16).bit_count() if mask.startswith("0x") else mask
+    try:
+        found = IPv4Interface(f"{address}/{length}")
+    except ValueError:
+        return None
+    return Address(interface, str(found.ip), found.network.prefixlen)
 
 
 def _programs(sections: Mapping[str, Section]) -> list[Program]:
@@ -146,7 +152,7 @@ def _programs(sections: Mapping[str, Section]) -> list[Program]:
     for name, section in sections.items():
         if name.startswith("program:") and len(section.lines) == 2:
             fingerprint, modified = section.lines
-            programs.append(Program(name.removeprefix("program:"), fingerprint, int(modified)))
+            programs.append(Program(name.removeprefix("program:"), fingerprint, whole_number(modified)))
     return programs
 
 
@@ -155,4 +161,4 @@ def _name(program: Program) -> str:
 
 
 def _sizes(section: Section) -> list[int | None]:
-    return [int(size) if (size := line.split(" ", 1)[0]).isdigit() else None for line in section.lines]
+    return [whole_number(line.partition(" ")[0]) for line in section.lines]

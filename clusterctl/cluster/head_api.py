@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import httpx
 
+from clusterctl.errors import ClusterctlError
+from clusterctl.llama.serving import Pulse, decode_rate, parse_metrics, parse_slots
 from clusterctl.remote.transport import Transport
 from clusterctl.remote.tunnel import tunnel
 from clusterctl.reports import TrafficReport
 
 WILDCARD = "0.0.0.0"
-# Prometheus text: averages since the last time somebody asked.
-_METRIC = re.compile(r"^llamacpp:(\w+) ([0-9.]+(?:e[+-]?\d+)?)$", re.MULTILINE)
 
 
 class Health(StrEnum):
@@ -42,9 +41,11 @@ class HeadApi:
             return Health.NO_ANSWER
         return {200: Health.OK, 503: Health.LOADING}.get(answer.status_code, Health.NO_ANSWER)
 
-    async def completes(self, timeout_s: float) -> str | None:
-        """Ask for one token; return `None` if it came, else what came instead."""
+    async def completes(self, timeout_s: float, slot: int | None = None) -> str | None:
+        """Ask for one token, of this slot if given; return `None` if it came, else what came instead."""
         request = {"prompt": "Hello", "n_predict": 1, "temperature": 0, "cache_prompt": False}
+        if slot is not None:
+            request["id_slot"] = slot
         try:
             answer = await self.client.post("/completion", json=request, timeout=timeout_s)
         except httpx.TimeoutException:
@@ -55,39 +56,87 @@ class HeadApi:
             return None
         return f"HTTP {answer.status_code}: {answer.text[:200]}"
 
-    async def traffic(self) -> TrafficReport:
-        """What the head does now, from `/slots` and `/metrics`; unknown where it does not tell."""
-        slots, metrics = await self._slots(), await self._metrics()
-        return TrafficReport(
-            prompt_tok_s=metrics.get("prompt_tokens_seconds"),
-            decode_tok_s=metrics.get("predicted_tokens_seconds"),
-            slots_busy=None if slots is None else sum(bool(slot.get("is_processing")) for slot in slots),
-            slots_total=None if slots is None else len(slots),
-        )
+    async def pulse(self) -> Pulse:
+        """Look at `/slots` and `/metrics`; nothing is computed for it.
 
-    async def _slots(self) -> list[dict[str, Any]] | None:
+        The averages of `/metrics` cover the time since somebody last asked for them.
+        """
+        now_s = asyncio.get_running_loop().time()
         try:
-            answer = await self.client.get("/slots")
-            found = answer.json() if answer.status_code == 200 else None
-        except (httpx.HTTPError, ValueError):
-            return None
-        return found if isinstance(found, list) else None
-
-    async def _metrics(self) -> dict[str, float]:
-        try:
-            answer = await self.client.get("/metrics")
+            slots = await self.client.get("/slots")
+            metrics = await self.client.get("/metrics")
         except httpx.HTTPError:
-            return {}
-        return {name: float(value) for name, value in _METRIC.findall(answer.text)}
+            return Pulse(now_s, answered=False)
+        return Pulse(now_s, True, parse_slots(_json(slots)), parse_metrics(metrics.text))
+
+    async def traffic(self) -> TrafficReport:
+        """What the head does now; unknown where it does not tell."""
+        return traffic_of(await self.pulse())
+
+    async def tokens(self, text: str) -> tuple[int, ...]:
+        """Return the model's tokens of a text, with the token that begins every text where the model has one.
+
+        Raises:
+            ClusterctlError: if the head does not tell.
+            httpx.HTTPError: if it does not answer.
+        """
+        answer = await self.client.post("/tokenize", json={"content": text, "add_special": True})
+        document = _json(answer)
+        tokens = document.get("tokens") if isinstance(document, dict) else None
+        if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
+            raise ClusterctlError(f"/tokenize answers HTTP {answer.status_code}: {answer.text[:200]}")
+        return tuple(tokens)
+
+    async def candidates(
+        self, prompt: Sequence[int], count: int, timeout_s: float, *, cached: bool
+    ) -> dict[int, float | None]:
+        """Return the most probable next tokens with their log-probabilities, `None` for one that is no number.
+
+        One token a request, since drafted tokens come without probabilities (tools/server in llama.cpp). With
+        `cached`, what the slot holds of the prompt already is not computed again.
+
+        Raises:
+            ClusterctlError: if the head does not tell.
+            httpx.HTTPError: if it does not answer.
+        """
+        request = {"prompt": list(prompt), "n_predict": 1, "n_probs": count, "temperature": 0}
+        answer = await self.client.post("/completion", json=request | {"cache_prompt": cached}, timeout=timeout_s)
+        try:
+            rows = answer.json()["completion_probabilities"][0]["top_logprobs"]
+            return {int(row["id"]): None if row["logprob"] is None else float(row["logprob"]) for row in rows}
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise ClusterctlError(f"/completion answers HTTP {answer.status_code}: {answer.text[:200]}") from error
+
+
+def traffic_of(now: Pulse, before: Pulse | None = None) -> TrafficReport:
+    """What a head does: its speed between two looks, or its own averages where there is only one."""
+    return TrafficReport(
+        prompt_tok_s=now.metrics.get("prompt_tokens_seconds"),
+        decode_tok_s=decode_rate(before, now) if before else now.metrics.get("predicted_tokens_seconds"),
+        slots_busy=None if now.slots is None else sum(slot.is_busy for slot in now.slots),
+        slots_total=None if now.slots is None else len(now.slots),
+    )
+
+
+def _json(answer: httpx.Response) -> object:
+    """The document of an answer, `None` if it is an error or no JSON."""
+    try:
+        return answer.json() if answer.status_code == 200 else None
+    except ValueError:
+        return None
+
+
+def reachable_address(host: str) -> str:
+    """Where the head's own machine reaches a server that listens on `host`."""
+    return "127.0.0.1" if host == WILDCARD else host
 
 
 @asynccontextmanager
 async def head_api(head: Transport, host: str, port: int, api_key: str | None = None) -> AsyncIterator[HeadApi]:
     """Open the API of a head that listens on `host:port` of its machine."""
-    address = "127.0.0.1" if host == WILDCARD else host
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     async with (
-        tunnel(head, address, port) as local_port,
+        tunnel(head, reachable_address(host), port) as local_port,
         httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{local_port}", headers=headers, timeout=5.0, trust_env=False
         ) as client,

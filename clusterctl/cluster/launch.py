@@ -81,13 +81,16 @@ def head_command(inventory: Inventory, recipe: Recipe, facts: NodeFacts, setting
     return NodeCommand(node.name, Role.HEAD, argv, dict(node.env))
 
 
-def head_settings(recipe: Recipe, facts: NodeFacts, split: Split, names: Sequence[str]) -> Settings:
+def head_settings(
+    recipe: Recipe, facts: NodeFacts, split: Split, names: Sequence[str], *, draft_device: str | None
+) -> Settings:
     """Everything the head is told, by the names of flags.yaml.
 
-    `names` are what the head calls the split's devices, in device order.
+    `names` are what the head calls the split's devices, in device order; `draft_device` is where the draft model
+    goes, `None` for the head's CPU.
     """
     home = facts.observation.system.home
-    return {**_placement(split, names), **_serving(recipe, home), **_drafting(recipe, home)}
+    return {**_placement(split, names), **_serving(recipe, home), **_drafting(recipe, home, draft_device)}
 
 
 def _placement(split: Split, names: Sequence[str]) -> Settings:
@@ -130,7 +133,7 @@ def _serving(recipe: Recipe, home: str) -> Settings:
     return wanted
 
 
-def _drafting(recipe: Recipe, home: str) -> Settings:
+def _drafting(recipe: Recipe, home: str, device: str | None) -> Settings:
     draft = recipe.draft
     if draft is None:
         return {}
@@ -142,13 +145,12 @@ def _drafting(recipe: Recipe, home: str) -> Settings:
     wanted = {
         "draft_type": "draft-simple",
         "draft_model": in_home(str(draft.path), home),
-        "draft_n_gpu_layers": 999,
+        # Without a device of its own, the draft model would be spread over all devices, remote ones too.
+        "draft_device": device or "none",
+        "draft_n_gpu_layers": 999 if device else 0,
     }
     if draft.max_tokens is not None:
         wanted["draft_max_tokens"] = draft.max_tokens
-    if draft.device is not None:
-        # Two contexts on one RPC device overwrite each other's graph (llama.cpp issue 23242).
-        wanted["draft_device"] = draft.device
     return wanted
 
 

@@ -51,15 +51,12 @@ async def holding(head: Transport, cluster: str, command: str) -> AsyncIterator[
     """
     token = secrets.token_hex(8)
     owner = json.dumps(asdict(Owner.of_this_process(command)))
-    await _acquire(head, cluster, token, owner)
-    beating = asyncio.create_task(_beat(head, cluster, token))
     try:
-        yield
+        await _acquire(head, cluster, token, owner)
+        async with _beating(head, cluster, token):
+            yield
     finally:
-        beating.cancel()
-        with contextlib.suppress(asyncio.CancelledError, ClusterctlError):
-            await beating
-        # A lost connection leaves the lock to its lease.
+        # Also after an interrupt while it was taken. A lost connection leaves the lock to its lease.
         with contextlib.suppress(ClusterctlError):
             await head.run(commands.lock("release", cluster, token, lease_s=LEASE_S))
 
@@ -87,6 +84,17 @@ async def _acquire(head: Transport, cluster: str, token: str, owner: str) -> Non
         hint=f"wait for it; a dead holder's lock expires {LEASE_S} s after its last sign of life,"
         " or remove it now with `clusterctl unlock`",
     )
+
+
+@asynccontextmanager
+async def _beating(head: Transport, cluster: str, token: str) -> AsyncIterator[None]:
+    beating = asyncio.create_task(_beat(head, cluster, token))
+    try:
+        yield
+    finally:
+        beating.cancel()
+        with contextlib.suppress(asyncio.CancelledError, ClusterctlError):
+            await beating
 
 
 async def _beat(head: Transport, cluster: str, token: str) -> None:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import datetime
 
-from clusterctl.cluster.session import session
+from clusterctl.cluster.observation import observe
+from clusterctl.cluster.record import Process
+from clusterctl.cluster.session import Session, session
+from clusterctl.cluster.since import lines_since
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, UsageError, raise_all
+from clusterctl.llama.diagnosis import Diagnosis, NodeLog, Source, diagnose_cluster
+from clusterctl.model import Role
 from clusterctl.remote import commands
 from clusterctl.remote.command import Command
-from clusterctl.remote.fanout import on_all
+from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.transport import Transport
 
 FOLLOW_INTERVAL_S = 0.5
+# The cause of a failure often stands far before the end.
+DIAGNOSED_LINES = 2000
+_SOURCES = {Role.HEAD: Source.HEAD, Role.WORKER: Source.WORKER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,63 +36,152 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Text read from a log, and the log's size in bytes at that time."""
+class Wanted:
+    """Whose logs (none named: everybody's), how many lines of each (`None`: all), and from what time on."""
 
-    text: str
-    size: int
+    nodes: Collection[str] = ()
+    lines: int | None = None
+    since: datetime | None = None
 
 
-async def read_logs(
-    inventory: Inventory, nodes: Collection[str], lines: int, *, follow: bool
-) -> AsyncIterator[LogLine]:
-    """Yield the last `lines` lines of each node's log; with `follow`, what is added from then on.
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The lines, node by node; the likely cause of a failure and its node; the errors of nodes out of reach."""
 
-    Following asks each node for what is new, twice a second, over the same connection: nothing is left running
-    on a node when it ends.
+    lines: tuple[LogLine, ...]
+    cause: tuple[str, Diagnosis] | None
+    failed: Mapping[str, ClusterctlError]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The end of a program's log: whole lines, a last one without its end, and the bytes written up to there."""
+
+    process: Process
+    lines: tuple[str, ...]
+    rest: bytes
+    written: int
+
+    def select(self, wanted: Wanted, lines: Sequence[str]) -> Sequence[str]:
+        """What is wanted of these lines."""
+        if wanted.since is not None:
+            lines = list(lines_since(lines, self.process.record.started_at, wanted.since))
+        return lines if wanted.lines is None else lines[max(0, len(lines) - wanted.lines) :]
+
+    @property
+    def all_lines(self) -> list[str]:
+        """The whole lines, and the one without its end if there is one."""
+        return [*self.lines, *([_text(self.rest)] if self.rest else [])]
+
+    @property
+    def log(self) -> NodeLog:
+        """The log as a diagnosis reads it."""
+        return NodeLog(_SOURCES[self.process.record.role], self.lines, self.process.exit_status)
+
+
+async def read_logs(inventory: Inventory, wanted: Wanted) -> Logs:
+    """Return what is wanted of the nodes that can be reached, and what their logs tell of a failure.
 
     Raises:
         UsageError: if there is no log at all.
-        NodeUnreachable: if a node is gone.
     """
-    wanted = {name: inventory.node(name) for name in nodes} or {n.name: n for n in inventory.nodes}
-    async with session(inventory.model_copy(update={"nodes": tuple(wanted.values())})) as opened:
-        raise_all(list(opened.unreachable.values()))
-        sizes: dict[str, int] = {}
-        tails = await _read_all(opened.nodes, {n: commands.log_tail(inventory.cluster, n, lines) for n in wanted})
-        if not tails and not follow:
-            raise UsageError(
-                f"no logs of cluster {inventory.cluster} on {', '.join(wanted)}",
-                hint="logs live as long as the cluster does; `clusterctl status` shows whether it runs",
-            )
-        rests: dict[str, str] = {}
-        while True:
-            for node, chunk in tails.items():
-                sizes[node] = chunk.size
-                *whole, rests[node] = (rests.get(node, "") + chunk.text).split("\n")
-                for text in whole:
-                    yield LogLine(node, text)
-            if not follow:
-                break
-            await asyncio.sleep(FOLLOW_INTERVAL_S)
-            asked = {n: commands.log_from(inventory.cluster, n, sizes.get(n, 0)) for n in wanted}
-            tails = await _read_all(opened.nodes, asked)
-        for node, text in rests.items():
-            if text:
+    async with _session(inventory, wanted) as opened:
+        tails, failed = await _read_tails(opened, inventory.cluster, wanted)
+    if not tails and not failed:
+        raise UsageError(
+            f"no logs of cluster {inventory.cluster} on {', '.join(opened.nodes)}",
+            hint="logs live as long as the cluster does; `clusterctl status` shows whether it runs",
+        )
+    lines = tuple(LogLine(n, text) for n, tail in tails.items() for text in tail.select(wanted, tail.all_lines))
+    return Logs(lines, diagnose_cluster({node: tail.log for node, tail in tails.items()}), failed)
+
+
+async def follow_logs(
+    inventory: Inventory, wanted: Wanted, lost: Callable[[ClusterctlError], None]
+) -> AsyncIterator[LogLine]:
+    """Yield what is wanted, then what is added, for as long as any node can be reached; `lost` is told of others.
+
+    Each node is asked for what is new, twice a second, over the same connection: nothing is left running on a
+    node when this ends.
+
+    Raises:
+        NodeUnreachable: once no node is left.
+    """
+    async with _session(inventory, wanted) as opened:
+        tails, failed = await _read_tails(opened, inventory.cluster, wanted)
+        positions = {node: tail.written for node, tail in tails.items()}
+        rests = {node: tail.rest for node, tail in tails.items()}
+        for node, tail in tails.items():
+            for text in tail.select(wanted, tail.lines):
                 yield LogLine(node, text)
+        while True:
+            _drop(opened.nodes, failed, lost)
+            await asyncio.sleep(FOLLOW_INTERVAL_S)
+            asked = {n: commands.log_from(inventory.cluster, n, positions.get(n, 0)) for n in opened.nodes}
+            added = await _read_all(opened.nodes, asked)
+            failed = added.failed
+            for node, (written, data) in added.done.items():
+                if written < positions.get(node, 0):
+                    rests[node] = b""
+                positions[node] = written
+                *whole, rests[node] = (rests.get(node, b"") + data).split(b"\n")
+                for line in whole:
+                    yield LogLine(node, _text(line))
 
 
-async def _read_all(transports: Mapping[str, Transport], asked: Mapping[str, Command]) -> dict[str, _Chunk]:
-    """Read from every node that has a log."""
+def _session(inventory: Inventory, wanted: Wanted) -> AbstractAsyncContextManager[Session]:
+    nodes = tuple(inventory.node(name) for name in wanted.nodes) or inventory.nodes
+    return session(inventory.model_copy(update={"nodes": nodes}))
 
-    async def read_one(node: str, command: Command) -> _Chunk | None:
+
+def _drop(
+    nodes: dict[str, Transport], failed: Mapping[str, ClusterctlError], lost: Callable[[ClusterctlError], None]
+) -> None:
+    for node in failed:
+        nodes.pop(node, None)
+    if not nodes:
+        raise_all(list(failed.values()))
+    for error in failed.values():
+        lost(error)
+
+
+async def _read_tails(
+    opened: Session, cluster: str, wanted: Wanted
+) -> tuple[dict[str, _Tail], Mapping[str, ClusterctlError]]:
+    """The ends of all logs, long enough for what is wanted and to find a cause in."""
+    everything = wanted.lines is None or wanted.since is not None
+    count = max(wanted.lines or 0, DIAGNOSED_LINES)
+    asked = {
+        node: commands.log_from(cluster, node, 0) if everything else commands.log_tail(cluster, node, count)
+        for node in opened.nodes
+    }
+    seen = await on_all(opened.nodes, lambda _, node: observe(node, cluster))
+    read = await _read_all(opened.nodes, asked)
+    tails = {}
+    for node, (written, data) in read.done.items():
+        process = seen.done[node].process(node) if node in seen.done else None
+        if process is not None:
+            *lines, rest = data.split(b"\n")
+            tails[node] = _Tail(process, tuple(map(_text, lines)), rest, written)
+    return tails, {**opened.unreachable, **seen.failed, **read.failed}
+
+
+async def _read_all(
+    transports: Mapping[str, Transport], asked: Mapping[str, Command]
+) -> Outcomes[tuple[int, bytes]]:
+    """For every node that has a log: the bytes written to it so far, and the text that was asked for."""
+
+    async def read_one(node: str, command: Command) -> tuple[int, bytes]:
         output = await transports[node].run(command)
         if output.exit_status == 3:
-            return None
-        size, _, text = output.stdout.decode(errors="replace").partition("\n")
-        if output.exit_status != 0 or not size.strip().isdigit():
+            return 0, b""
+        written, _, data = output.stdout.partition(b"\n")
+        if output.exit_status != 0 or not written.strip().isdigit():
             raise ClusterctlError(f"its log can't be read: {output.stderr.strip()[:200]}", node=node)
-        return _Chunk(text, int(size))
+        return int(written), data
 
-    read = (await on_all(asked, read_one)).all_done()
-    return {node: chunk for node, chunk in read.items() if chunk is not None}
+    return await on_all(asked, read_one)
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="replace")

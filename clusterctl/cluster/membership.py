@@ -45,7 +45,7 @@ def parse_membership(text: str | None) -> Membership | None:
     try:
         raw = json.loads(text or "")
         return Membership(tuple(_member(member) for member in raw["members"]), raw["url"], raw["alias"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 

@@ -1,18 +1,45 @@
-"""The model's header, read from the head in a few ranges; the weights are never read."""
+"""The models' headers, read from the head in a few ranges; the weights are never read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from clusterctl.config.recipe import Recipe
 from clusterctl.errors import ClusterctlError
 from clusterctl.llama.gguf import GgufHeader, read_header
 from clusterctl.llama.model_header import ModelHeader
+from clusterctl.llama.model_parts import part_names
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
 from clusterctl.remote.transport import Transport
 
+Sizes = Mapping[str, int | None]
 
-async def read_model(head: Transport, files: Mapping[str, int | None]) -> ModelHeader:
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The model that is served, and the draft model if the recipe names one."""
+
+    model: ModelHeader
+    draft: ModelHeader | None = None
+
+
+async def read_models(head: Transport, recipe: Recipe, sizes: Sizes) -> Models:
+    """Read the headers of the recipe's models; `sizes` are those of their files in bytes, by path.
+
+    Raises:
+        ModelFileError: if a file is no sane GGUF, with the offset.
+        ClusterctlError: if a file can't be read.
+    """
+    draft = recipe.draft.path if recipe.draft else None
+    return Models(
+        model=await read_model(head, _sizes_of(recipe.model.path, sizes)),
+        draft=None if draft is None else await read_model(head, _sizes_of(draft, sizes)),
+    )
+
+
+async def read_model(head: Transport, files: Sizes) -> ModelHeader:
     """Read the header of a model, all parts of a split one at once. `files` gives each part's size in bytes.
 
     Raises:
@@ -39,3 +66,7 @@ async def read_model(head: Transport, files: Mapping[str, int | None]) -> ModelH
 
     headers = (await on_all(files, read_part)).all_done()
     return ModelHeader.from_parts([headers[file] for file in files])
+
+
+def _sizes_of(path: str, sizes: Sizes) -> Sizes:
+    return {part: sizes[part] for part in part_names(path)}

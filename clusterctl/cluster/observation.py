@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from clusterctl.cluster.record import Process, parse_process
 from clusterctl.errors import ClusterctlError
 from clusterctl.model import Listener
 from clusterctl.remote import commands
-from clusterctl.remote.answer import Section, parse_answer
+from clusterctl.remote.answer import Section, parse_answer, whole_number
 from clusterctl.remote.command import Command
 from clusterctl.remote.sockets import Socket, parse_sockets
 from clusterctl.remote.transport import Transport
@@ -32,8 +32,26 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
+class Vitals:
+    """A process: its state as `ps` names it, the processor time that it has used, the memory that it holds."""
+
+    state: str
+    processor_s: float | None
+    resident_mib: float | None
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it has been stopped by a signal or a debugger, and so neither works nor ends."""
+        return self.state.upper().startswith("T")
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
-    """System, sockets, and clusterctl's own records on a node. `membership` and `lock` are the head's texts."""
+    """System, sockets, and clusterctl's own records on a node. `membership` and `lock` are the head's texts.
+
+    `vitals` are those of the processes on record, by name. `moved_bytes` is what each of them has read, holds
+    and sent, in all; only those known are in it.
+    """
 
     node: str
     system: System
@@ -42,6 +60,8 @@ class Observation:
     processes: Mapping[str, Process]
     membership: str | None
     lock: str | None
+    moved_bytes: Mapping[str, int] = field(default_factory=dict)
+    vitals: Mapping[str, Vitals] = field(default_factory=dict)
 
     def process(self, node: str) -> Process | None:
         """The record that this machine keeps for `node`, if any."""
@@ -56,13 +76,15 @@ class Observation:
         return tuple(socket for socket in self.sockets if not socket.listens and socket.port == port)
 
 
-async def observe(transport: Transport, cluster: str, ports: tuple[int, ...] = ()) -> Observation:
-    """Look at a node's processes and sockets; nothing is connected to.
+async def observe(
+    transport: Transport, cluster: str, ports: tuple[int, ...] = (), *, activity: bool = False
+) -> Observation:
+    """Look at a node's processes and sockets, with `activity` also at the bytes they move; connect to nothing.
 
     Raises:
         NodeUnreachable: if the node is gone.
     """
-    sections = await ask(transport, commands.observe(cluster, ports))
+    sections = await ask(transport, commands.observe(cluster, ports, activity=activity))
     return parse_observation(transport.node, sections)
 
 
@@ -90,9 +112,9 @@ def parse_observation(node: str, sections: Mapping[str, Section]) -> Observation
         if name.startswith("record:") and (process := parse_process(section.text))
     }
     holders = {
-        int(name.removeprefix("holders:")): _holders(name, section)
+        port: tuple(_holders(port, section))
         for name, section in sections.items()
-        if name.startswith("holders:")
+        if name.startswith("holders:") and (port := whole_number(name.removeprefix("holders:"))) is not None
     }
     return Observation(
         node=node,
@@ -102,12 +124,15 @@ def parse_observation(node: str, sections: Mapping[str, Section]) -> Observation
         processes=processes,
         membership=sections["cluster"].text if "cluster" in sections else None,
         lock=sections["lock"].text if "lock" in sections else None,
+        moved_bytes=dict(_moved_bytes(sections)),
+        vitals=dict(_vitals(sections)),
     )
 
 
 def _system(node: str, lines: tuple[str, ...]) -> System:
     try:
-        name, arch, hostname, user, boot_id, clock, home, path = lines
+        machine, user, boot_id, clock, home, path = lines
+        name, hostname, arch = machine.split(" ")
         return System(_SYSTEMS[name], arch, hostname, user, boot_id, int(clock), home, path)
     except (ValueError, KeyError) as error:
         seen = lines[0] if lines else "nothing"
@@ -118,7 +143,32 @@ def _system(node: str, lines: tuple[str, ...]) -> System:
         ) from error
 
 
-def _holders(name: str, section: Section) -> tuple[Listener, ...]:
-    port = int(name.removeprefix("holders:"))
-    rows = {tuple(line.split(" ", 1)) for line in section.lines if line.strip()}
-    return tuple(Listener("", port, int(pid), program) for pid, program in sorted(r for r in rows if len(r) == 2))
+def _moved_bytes(sections: Mapping[str, Section]) -> Iterator[tuple[str, int]]:
+    for name, section in sections.items():
+        figures = [figure for line in section.lines if (figure := whole_number(line)) is not None]
+        if name.startswith("activity:") and figures:
+            yield name.removeprefix("activity:"), sum(figures)
+
+
+def _vitals(sections: Mapping[str, Section]) -> Iterator[tuple[str, Vitals]]:
+    for name, section in sections.items():
+        words = section.text.split()
+        if name.startswith("vitals:") and len(words) >= 2:
+            resident_kib = whole_number(words[2]) if len(words) > 2 else None
+            resident_mib = None if resident_kib is None else resident_kib / 1024
+            yield name.removeprefix("vitals:"), Vitals(words[0], _seconds(words[1]), resident_mib)
+
+
+def _seconds(text: str) -> float | None:
+    """Read `12.34`, `1:02.34` or `1:02:03`; `None` if it is no time."""
+    parts = text.split(":")
+    if not text.isascii() or not all(part.replace(".", "", 1).isdecimal() for part in parts):
+        return None
+    return sum(float(part) * 60.0**place for place, part in enumerate(reversed(parts)))
+
+
+def _holders(port: int, section: Section) -> Iterator[Listener]:
+    for line in sorted(set(section.lines)):
+        pid, _, program = line.partition(" ")
+        if program and (number := whole_number(pid)) is not None:
+            yield Listener("", port, number, program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -27,7 +28,7 @@ async def run_phases(phases: Sequence[Phase[Context]], context: Context, tell: T
     """Run the phases in order and return the last context.
 
     On failure and on Ctrl-C every entered phase is undone, last first; an undo that fails is noted on the
-    error that caused it, and the others still run.
+    error that caused it, and the others still run. A second Ctrl-C leaves the rest as it is, and that is noted.
     """
     entered: list[Phase[Context]] = []
     try:
@@ -44,11 +45,16 @@ async def run_phases(phases: Sequence[Phase[Context]], context: Context, tell: T
 
 
 async def _undo(entered: Sequence[Phase[Context]], context: Context, tell: Tell, error: BaseException) -> None:
-    for phase in reversed(entered):
-        if phase.undo is None:
-            continue
+    waiting = [(phase.title, phase.undo) for phase in entered if phase.undo is not None]
+    while waiting:
+        title, undo = waiting[-1]
         try:
-            await phase.undo(context)
-            tell(Step(phase.title, Outcome.UNDONE))
+            await undo(context)
+            tell(Step(title, Outcome.UNDONE))
         except ClusterctlError as problem:
-            error.add_note(f"could not undo `{phase.title}`: {problem}")
+            error.add_note(f"could not undo `{title}`: {problem}")
+        except asyncio.CancelledError:
+            titles = ", ".join(f"`{title}`" for title, _ in reversed(waiting))
+            error.add_note(f"interrupted again, so this was not undone: {titles}; `clusterctl down` does it")
+            return
+        waiting.pop()

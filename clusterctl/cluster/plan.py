@@ -2,47 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from clusterctl.cluster.draft import DraftPart, beside_draft, drafted_tokens, place_draft
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.known_faults import as_advice, find_known_faults
-from clusterctl.cluster.launch import expected_names, head_command, head_settings, worker_commands
-from clusterctl.cluster.offers import offers_of
+from clusterctl.cluster.launch import Settings, expected_names, head_command, head_settings, worker_commands
+from clusterctl.cluster.model_file import Models
+from clusterctl.cluster.offers import NO_LINKS, beside_host, offers_of, reserve_mib
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.advisories import Advisory
 from clusterctl.llama.model_header import ModelHeader
-from clusterctl.llama.vendor_tools import parse_meminfo
-from clusterctl.model import MIB, Advice, Estimate, Memory, NodeCommand, Offer, Split, Workload
+from clusterctl.model import MIB, Advice, Estimate, Link, NodeCommand, Offer, Split, Workload
 from clusterctl.planning.advice import advise
 from clusterctl.planning.estimate import estimate
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.split import choose_split
-from clusterctl.reports import (
-    CommandReport,
-    DeviceReport,
-    HostReport,
-    PlanReport,
-    UnusedReport,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What `up` will do, and why."""
+    """What `up` will do, and why. `head` is `None`, and `workers` empty, until the calls are written out."""
 
-    header: ModelHeader
+    models: Models
     workload: Workload
     offers: tuple[Offer, ...]
     split: Split
     names: tuple[str, ...]
-    workers: tuple[NodeCommand, ...]
-    head: NodeCommand
+    draft: DraftPart | None
+    settings: Settings
     host_budget_bytes: int | None
     estimate: Estimate
     advice: tuple[Advice, ...]
     known_faults: tuple[Advisory, ...] = ()
+    workers: tuple[NodeCommand, ...] = ()
+    head: NodeCommand | None = None
+
+    @property
+    def header(self) -> ModelHeader:
+        """The header of the model that is served."""
+        return self.models.model
 
 
 def workload_of(recipe: Recipe) -> Workload:
@@ -62,103 +63,99 @@ def workload_of(recipe: Recipe) -> Workload:
         batch_physical=recipe.batch.physical,
         cpu_layers=recipe.split.cpu_layers,
         swa_full="--swa-full" in recipe.server.extra_args,
+        draft_tokens=drafted_tokens(recipe.draft),
     )
 
 
-def make_plan(inventory: Inventory, recipe: Recipe, facts: Mapping[str, NodeFacts], header: ModelHeader) -> Plan:
-    """Choose the split and write out every call.
+def make_plan(
+    inventory: Inventory,
+    recipe: Recipe,
+    facts: Mapping[str, NodeFacts],
+    models: Models,
+    links: Mapping[str, Link] = NO_LINKS,
+) -> Plan:
+    """Choose the split and write out every call. `links` are the measured ways from the head to the workers.
 
     Raises:
         PlanDoesNotFit: with what is missing and the least change that would fit.
         UsageError: for settings that can't be met.
     """
-    workload = workload_of(recipe)
-    offers = offers_of(inventory, facts)
-    memory = MemoryModel(header, workload)
+    return with_calls(choose_plan(inventory, recipe, facts, models, links), inventory, recipe, facts)
+
+
+def with_calls(plan: Plan, inventory: Inventory, recipe: Recipe, facts: Mapping[str, NodeFacts]) -> Plan:
+    """Write out the calls of a plan, spelled as the nodes' own programs understand them.
+
+    Raises:
+        UsageError: for settings that a program does not know.
+    """
+    return replace(
+        plan,
+        workers=worker_commands(inventory, facts, plan.split),
+        head=head_command(inventory, recipe, facts[inventory.head.name], plan.settings),
+    )
+
+
+def choose_plan(
+    inventory: Inventory,
+    recipe: Recipe,
+    facts: Mapping[str, NodeFacts],
+    models: Models,
+    links: Mapping[str, Link] = NO_LINKS,
+) -> Plan:
+    """Make a plan as far as it needs no program of llama.cpp: everything but the calls.
+
+    Raises:
+        PlanDoesNotFit: with what is missing and the least change that would fit.
+        UsageError: for settings that can't be met.
+    """
     head = facts[inventory.head.name]
+    workload = workload_of(recipe)
+    memory = MemoryModel(models.model, workload)
+    offers = offers_of(inventory, facts, links)
     host_budget = _host_budget_bytes(inventory, head)
+    draft = None
+    if recipe.draft and models.draft:
+        draft = place_draft(inventory, recipe.draft, models.draft, workload, facts)
+        offers = beside_draft(offers, draft)
+        host_budget = None if host_budget is None else max(0, host_budget - draft.host.total_bytes)
+    offers = beside_host(inventory, facts, offers, _host_bytes(memory), host_budget)
     split = choose_split(
-        memory,
-        offers,
-        recipe.split.strategy,
-        layers=recipe.split.layers,
-        host_budget_bytes=host_budget,
+        memory, offers, recipe.split.strategy, layers=recipe.split.layers, host_budget_bytes=host_budget
     )
     names = expected_names(split)
-    settings = head_settings(recipe, head, split, names)
-    faults = find_known_faults(facts, head.node, header, split, settings, protocol=None)
+    settings = head_settings(recipe, head, split, names, draft_device=draft.device if draft else None)
+    faults = find_known_faults(facts, head.node, models.model, split, settings, protocol=None)
     expected = estimate(memory, split)
+    advice = advise(
+        memory,
+        split,
+        offers,
+        expected,
+        load_mode=recipe.load_mode,
+        has_draft=recipe.draft is not None,
+        host_budget_bytes=host_budget,
+    )
     return Plan(
-        header=header,
+        models=models,
         workload=workload,
         offers=offers,
         split=split,
         names=names,
-        workers=worker_commands(inventory, facts, split),
-        head=head_command(inventory, recipe, head, settings),
+        draft=draft,
+        settings=settings,
         host_budget_bytes=host_budget,
         estimate=expected,
-        advice=(*advise(memory, split, offers, expected), *as_advice(faults)),
+        advice=(*advice, *as_advice(faults)),
         known_faults=faults,
     )
 
 
 def _host_budget_bytes(inventory: Inventory, facts: NodeFacts) -> int | None:
-    _, available_mib = parse_meminfo(facts.memory_text)
-    if available_mib is None:
-        return None
-    reserve_mib = inventory.head.memory.reserve_mib or 0
-    return max(0, available_mib - reserve_mib) * MIB
+    available_mib = facts.memory.available_mib
+    return None if available_mib is None else max(0, available_mib - reserve_mib(inventory.head)) * MIB
 
 
-def plan_report(plan: Plan) -> PlanReport:
-    """The plan as the document of `plan --json`; sizes in MiB."""
-    return PlanReport(
-        fits=True,
-        strategy=plan.split.strategy,
-        n_layer=plan.split.n_layer,
-        devices=tuple(
-            DeviceReport(
-                node=share.offer.node,
-                device=share.offer.device,
-                rpc_name=name,
-                layers=_range(share.first_layer, share.last_layer),
-                output=share.has_output,
-                budget_mib=_mib(share.offer.budget_bytes),
-                reason=share.reason,
-                **_sizes(share.memory),
-            )
-            for share, name in zip(plan.split.shares, plan.names, strict=True)
-        ),
-        host=HostReport(
-            **_sizes(plan.split.host),
-            budget_mib=None if plan.host_budget_bytes is None else _mib(plan.host_budget_bytes),
-        ),
-        unused=tuple(UnusedReport(offer.node, offer.device, why) for offer, why in plan.split.unused),
-        device_order=plan.names,
-        tensor_split=plan.split.tensor_split,
-        commands=_commands((*plan.workers, plan.head)),
-        estimate=plan.estimate,
-        advice=plan.advice,
-    )
-
-
-def _commands(calls: Sequence[NodeCommand]) -> tuple[CommandReport, ...]:
-    return tuple(CommandReport(call.node, call.role, call.argv, dict(call.env)) for call in calls)
-
-
-def _range(first: int | None, last: int | None) -> tuple[int, int] | None:
-    return None if first is None or last is None else (first, last)
-
-
-def _sizes(memory: Memory) -> dict[str, float]:
-    return {
-        "model_mib": _mib(memory.model_bytes),
-        "kv_mib": _mib(memory.kv_bytes),
-        "compute_mib": _mib(memory.compute_bytes),
-        "total_mib": _mib(memory.total_bytes),
-    }
-
-
-def _mib(size_bytes: int) -> float:
-    return round(size_bytes / MIB, 2)
+def _host_bytes(memory: MemoryModel) -> int:
+    """What the head's own process needs at most, however many devices share the model."""
+    return max(memory.host_memory(pipelined=pipelined).total_bytes for pipelined in (False, True))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
 
 from clusterctl.cluster.failure import explain, read_log_tail
 from clusterctl.cluster.head_api import HeadApi, Health
 from clusterctl.cluster.observation import observe
+from clusterctl.cluster.patience import Limits, Patience
 from clusterctl.cluster.steps import Tell
-from clusterctl.errors import ClusterctlError, NotReady, StartFailed, raise_all
+from clusterctl.errors import ClusterctlError, NotReady, StartFailed
 from clusterctl.llama.load_log import model_buffers
 from clusterctl.model import MIB, Outcome, Split, Step
 from clusterctl.remote import commands
@@ -18,15 +20,11 @@ from clusterctl.remote.fanout import on_all
 from clusterctl.remote.transport import Transport
 
 TITLE = "wait until it serves"
-BASE_TIMEOUT_S = 120.0
-# The slowest load published for such a cluster is 100 Mbit/s over one stream (llama.cpp issue 27653).
-SLOWEST_LOAD_BYTES_S = 12_000_000
 COMPLETION_TIMEOUT_S = 120.0
 
 
-def load_timeout_s(model_bytes: int) -> float:
-    """How long a load may take before it counts as failed, in seconds."""
-    return BASE_TIMEOUT_S + model_bytes / SLOWEST_LOAD_BYTES_S
+class _Loading(ClusterctlError):
+    """All is well, but it is not done yet."""
 
 
 async def wait_until_serving(
@@ -36,24 +34,33 @@ async def wait_until_serving(
     workers: Sequence[str],
     api: HeadApi,
     tell: Tell,
-    timeout_s: float,
+    limits: Limits,
 ) -> None:
     """Return once `/health` is ok and a token has come back.
 
     Raises:
         StartFailed: as soon as a process has ended, with the likely cause.
-        NotReady: after `timeout_s`, with the head's last log line.
+        NotReady: when nothing has moved for too long, with the head's last log line.
     """
+    clock = asyncio.get_running_loop().time
+    began_s = clock()
+    patience = Patience(limits, began_s, began_s)
     policy = AsyncRetrying(
-        retry=retry_if_exception_type(NotReady),
-        wait=wait_exponential(multiplier=0.1, max=2),
-        stop=stop_after_delay(timeout_s),
-        reraise=True,
+        retry=retry_if_exception_type(_Loading), wait=wait_exponential(multiplier=0.1, max=2), reraise=True
     )
     async for attempt in policy:
         with attempt:
-            await demand_alive(transports, cluster, [head, *workers])
-            await _demand_health(transports[head], cluster, api, tell, timeout_s)
+            moved_bytes = await demand_alive(transports, cluster, [head, *workers])
+            health = await api.health()
+            if health is Health.OK:
+                break
+            log = await read_log_tail(transports[head], cluster, head)
+            line = log[-1].strip() if log else "its log is empty"
+            patience = patience.seeing(clock(), moved_bytes, line)
+            if refusal := patience.refusal(clock()):
+                raise _not_ready(head, refusal)
+            tell(Step(TITLE, Outcome.WAITING, detail=f"{health}: {line}"))
+            raise _Loading(line)
     missing = await api.completes(COMPLETION_TIMEOUT_S)
     if missing is not None:
         await demand_alive(transports, cluster, [head, *workers])
@@ -65,37 +72,35 @@ async def wait_until_serving(
         )
 
 
-async def _demand_health(head: Transport, cluster: str, api: HeadApi, tell: Tell, timeout_s: float) -> None:
-    health = await api.health()
-    if health is Health.OK:
-        return
-    log = await read_log_tail(head, cluster, head.node)
-    last = log[-1].strip() if log else "its log is empty"
-    tell(Step(TITLE, Outcome.WAITING, detail=f"{health}: {last}"))
-    raise NotReady(
-        f"the head does not serve after {timeout_s:g} s; last log line: {last}",
-        node=head.node,
-        hint="give it longer with --timeout, or look at `clusterctl logs`; what was started has been undone",
+def _not_ready(head: str, refusal: str) -> NotReady:
+    return NotReady(
+        refusal,
+        node=head,
+        hint="what was started has been undone; `up --no-wait` lets it load on, for `clusterctl logs` to show; "
+        "--timeout and --stall-timeout say how long to wait",
     )
 
 
-async def demand_alive(transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str]) -> None:
-    """Return if every node's program runs.
+async def demand_alive(transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str]) -> int | None:
+    """If the programs of all nodes run, return how many bytes they have moved so far.
+
+    The first node is the head; `None` if its bytes can't be told, for those of the workers pass it as well.
 
     Raises:
         StartFailed: for those that do not, each with its likely cause; workers first, as causes go.
     """
 
-    async def look(name: str, transport: Transport) -> ClusterctlError | None:
-        process = (await observe(transport, cluster)).process(name)
+    async def look(name: str, transport: Transport) -> int | None:
+        seen = await observe(transport, cluster, activity=True)
+        process = seen.process(name)
         if process is None:
-            return StartFailed("its record has vanished", node=name, hint="run `clusterctl down`, then `up`")
-        if process.runs:
-            return None
-        return await explain(transports, cluster, process, f"the {process.record.role} has died")
+            raise StartFailed("its record has vanished", node=name, hint="run `clusterctl down`, then `up`")
+        if not process.runs:
+            raise await explain(transports, cluster, process, f"the {process.record.role} has died")
+        return seen.moved_bytes.get(name)
 
-    outcomes = await on_all({name: transports[name] for name in reversed(nodes)}, look)
-    raise_all([*outcomes.failed.values(), *(error for error in outcomes.done.values() if error)])
+    moved_bytes = (await on_all({name: transports[name] for name in reversed(nodes)}, look)).all_done()
+    return None if moved_bytes[nodes[0]] is None else sum(filter(None, moved_bytes.values()))
 
 
 async def demand_buffers(head: Transport, cluster: str, split: Split) -> str:

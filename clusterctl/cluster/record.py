@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from clusterctl.model import Role
+from clusterctl.remote.answer import whole_number
 
 
 class ProcessState(StrEnum):
@@ -64,10 +65,7 @@ def parse_process(text: str) -> Process | None:
         state, pid, exit_status, changed, document = text.split("\n", 4)
         raw = json.loads(document)
         raw["role"], raw["argv"] = Role(raw["role"]), tuple(raw["argv"])
-        return Process(Record(**raw), ProcessState(state), _number(pid), _number(exit_status), changed != "same")
-    except (ValueError, TypeError, KeyError):
+        number, status = whole_number(pid), whole_number(exit_status)
+        return Process(Record(**raw), ProcessState(state), number, status, changed != "same")
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.strip().isdigit() else None

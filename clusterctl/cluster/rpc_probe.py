@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from clusterctl.errors import StartFailed
 from clusterctl.llama.wire import RpcProtocol, decode_hello, hello_request, missing_bytes
-from clusterctl.remote.transport import Transport
+from clusterctl.remote.transport import Reader, Transport
 
 PROBE_TIMEOUT_S = 5.0
 
@@ -77,7 +77,7 @@ async def _exchange(head: Transport, node: str, endpoint: tuple[str, int], reque
         writer.close()
 
 
-async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+async def _read_answer(reader: Reader) -> bytes:
     """Read until the answer is whole, can't become one, or the other side closes."""
     answer = b""
     while missing := missing_bytes(answer):

@@ -5,154 +5,149 @@ Nobody connects to a worker here: it serves one client, and a second would wait 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import urlsplit
+import asyncio
+from collections.abc import Sequence
 
-from clusterctl.cluster.head_api import Health, head_api
-from clusterctl.cluster.membership import Member, Membership, parse_membership
-from clusterctl.cluster.observation import Observation, observe
-from clusterctl.cluster.record import Process
-from clusterctl.cluster.session import Session, session
+from clusterctl.cluster.head_api import Health
+from clusterctl.cluster.lookout import Lookout, looking_out
+from clusterctl.cluster.membership import Member
+from clusterctl.cluster.node_memory import NodeMemory
+from clusterctl.cluster.progress import DEADLINE_S, Verdict
+from clusterctl.cluster.sight import Found, Sight
+from clusterctl.cluster.status_problems import problems_of
 from clusterctl.config.inventory import Inventory
-from clusterctl.model import Problem, Role, Severity
-from clusterctl.remote.fanout import on_all
-from clusterctl.reports import HeadStatus, StatusReport, TrafficReport, WorkerStatus
+from clusterctl.model import Device, Problem, Severity
+from clusterctl.reports import HeadStatus, OrphanReport, StatusReport, WorkerStatus
+
+PAUSE_S = 1.0
 
 
-async def read_status(inventory: Inventory) -> StatusReport:
-    """Look at every node and judge the cluster's state; nothing is disturbed."""
-    async with session(inventory) as opened:
-        looked = await on_all(opened.nodes, lambda _, node: observe(node, inventory.cluster))
-        opened.unreachable.update(looked.failed)
-        seen = looked.done
-        head_seen = seen.get(inventory.head.name)
-        membership = parse_membership(head_seen.membership) if head_seen else None
-        health, traffic = await _ask_head(opened, inventory, head_seen, membership)
-    head = _head_status(inventory, head_seen, membership, health)
-    workers = tuple(_worker_status(inventory, member, seen) for member in _workers(inventory, seen, membership))
-    problems = (*_unreachable(opened), *_judge(inventory, head, workers, head_seen))
-    state = _state(head, workers, bool(opened.unreachable), problems)
-    return StatusReport(state, head, workers, traffic, problems)
+async def read_status(
+    inventory: Inventory, *, deadline_s: float = DEADLINE_S, asks_token: bool = True
+) -> StatusReport:
+    """Look at every node and judge the cluster's state; nothing that serves is disturbed.
+
+    While a token is due, it is looked at again, at most for `deadline_s`. An idle head is asked for one token,
+    unless `asks_token` is off; then whether it makes progress stays unknown.
+    """
+    async with looking_out(inventory, deadline_s=deadline_s, token_every_s=0.0 if asks_token else None) as lookout:
+        while True:
+            report = await look(lookout)
+            if report.progress.verdict != Verdict.WAITING:
+                return report
+            await asyncio.sleep(PAUSE_S)
 
 
-async def _ask_head(
-    opened: Session, inventory: Inventory, seen: Observation | None, membership: Membership | None
-) -> tuple[Health | None, TrafficReport]:
-    process = seen.process(inventory.head.name) if seen else None
-    if process is None or not process.runs:
-        return None, TrafficReport()
-    record = process.record
-    async with head_api(opened.nodes[inventory.head.name], record.address, record.port) as api:
-        return await api.health(), await api.traffic()
+async def look(lookout: Lookout) -> StatusReport:
+    """Look once, and report."""
+    return report_of(await lookout.look())
 
 
-def _head_status(
-    inventory: Inventory, seen: Observation | None, membership: Membership | None, health: Health | None
-) -> HeadStatus:
-    name = inventory.head.name
-    process = seen.process(name) if seen else None
+def report_of(sight: Sight) -> StatusReport:
+    """Judge what was seen. Pure."""
+    head = _head_status(sight)
+    workers = tuple(_worker_status(sight, member) for member in sight.workers)
+    problems = tuple(problems_of(sight, head, workers))
+    orphans = tuple(_orphan(name, found) for name, found in sight.orphans.items())
+    state = _state(sight, head, workers, problems)
+    return StatusReport(state, head, workers, sight.traffic, problems, sight.progress, orphans)
+
+
+def _head_status(sight: Sight) -> HeadStatus:
+    name, process, membership = sight.head, sight.head_process, sight.membership
+    url = membership.url if membership else None
     if process is None:
-        return HeadStatus(name, health="unreachable" if seen is None else "stopped")
-    url = membership.url if membership else f"http://{process.record.address}:{process.record.port}"
+        return HeadStatus(name, url=url, health="stopped" if name in sight.seen else "unreachable")
+    url = url or f"http://{process.record.address}:{process.record.port}"
     if not process.runs:
         return HeadStatus(name, url=url, health="stopped")
-    return HeadStatus(name, process.pid, process.record.started_at, url, health or Health.NO_ANSWER)
-
-
-def _workers(
-    inventory: Inventory, seen: Mapping[str, Observation], membership: Membership | None
-) -> Sequence[Member]:
-    """The workers of the running cluster; without one, those that have something on record."""
-    if membership is not None:
-        return [member for member in membership.members if member.role is Role.WORKER]
-    return [
-        Member(name, Role.WORKER, None, process.record.address, process.record.port)
-        for name, process in _processes(seen).items()
-        if process.record.role is Role.WORKER
-    ]
-
-
-def _processes(seen: Mapping[str, Observation]) -> dict[str, Process]:
-    found = {name: p for observation in seen.values() for name, p in observation.processes.items()}
-    own = {name: p for name, observation in seen.items() if (p := observation.process(name))}
-    return found | own
-
-
-def _worker_status(inventory: Inventory, member: Member, seen: Mapping[str, Observation]) -> WorkerStatus:
-    endpoint = f"{member.address}:{member.port}"
-    observation = seen.get(member.name)
-    process = _processes(seen).get(member.name)
-    if observation is None:
-        return WorkerStatus(member.name, endpoint, state="unreachable")
-    if process is None or not process.runs:
-        return WorkerStatus(member.name, endpoint, state="stopped")
-    attached = [s for s in observation.attached(member.port) if s.address == member.address]
-    return WorkerStatus(
-        node=member.name,
-        endpoint=endpoint,
+    node = sight.programs[name].node
+    return HeadStatus(
+        node=name,
         pid=process.pid,
-        state="serving" if attached else "idle",
-        listening_on=tuple(f"{s.address}:{s.port}" for s in observation.listening(member.port)),
+        since=process.record.started_at,
+        url=url,
+        health=sight.health or Health.NO_ANSWER,
+        resident_mib=_resident_mib(sight, node, name),
+        device_mib=_device_mib(sight.memory.get(node), process.pid),
+        device_memory=_cards(sight.memory.get(node)),
     )
 
 
-def _unreachable(opened: Session) -> Iterator[Problem]:
-    for name, error in opened.unreachable.items():
-        yield Problem("unreachable", Severity.ERROR, f"{name}: {error.message}", error.hint or "")
+def _worker_status(sight: Sight, member: Member) -> WorkerStatus:
+    endpoint = f"{member.address}:{member.port}"
+    found = sight.programs.get(member.name)
+    observation = sight.seen.get(found.node if found else member.name)
+    if observation is None:
+        return WorkerStatus(member.name, endpoint, state="unreachable")
+    if found is None or not found.process.runs:
+        return WorkerStatus(member.name, endpoint, state="stopped")
+    node, pid = found.node, found.process.pid
+    attached = tuple(
+        socket.peer
+        for socket in observation.attached(member.port)
+        if socket.address == member.address and socket.peer is not None
+    )
+    vitals = observation.vitals.get(member.name)
+    return WorkerStatus(
+        node=member.name,
+        endpoint=endpoint,
+        pid=pid,
+        state="suspended" if vitals and vitals.is_suspended else _worker_state(sight, endpoint, attached),
+        listening_on=tuple(f"{s.address}:{s.port}" for s in observation.listening(member.port)),
+        attached=attached,
+        resident_mib=_resident_mib(sight, node, member.name),
+        device_mib=_device_mib(sight.memory.get(node), pid),
+        device_memory=_cards(sight.memory.get(node)),
+    )
 
 
-def _judge(
-    inventory: Inventory,
-    head: HeadStatus,
-    workers: Sequence[WorkerStatus],
-    seen: Observation | None,
-) -> Iterator[Problem]:
-    anything = head.pid is not None or any(worker.pid for worker in workers)
-    if head.pid is None and anything:
-        yield Problem(
-            "head-stopped",
-            Severity.ERROR,
-            f"{head.node}: the head does not run, but workers do",
-            "`clusterctl up` clears them and starts anew; `clusterctl down` ends them",
-        )
-    for worker in workers:
-        if worker.state == "stopped" and anything:
-            yield Problem(
-                "worker-stopped",
-                Severity.ERROR,
-                f"{worker.node}: the worker is gone; the next request ends the head",
-                f"`clusterctl logs {worker.node}` may tell why; `clusterctl up --replace` starts anew",
-            )
-        elif worker.state == "idle" and head.health == Health.OK:
-            yield Problem(
-                "worker-idle",
-                Severity.ERROR,
-                f"{worker.node}: the worker runs, but the head is not attached to it",
-                "the head serves without it; `clusterctl up --replace` starts anew",
-            )
-        if worker.pid and set(worker.listening_on) != {worker.endpoint}:
-            yield Problem(
-                "listening-elsewhere",
-                Severity.ERROR,
-                f"{worker.node}: listens on {', '.join(worker.listening_on) or 'nothing'} "
-                f"instead of {worker.endpoint}",
-                "RPC has no password; `clusterctl down`, then look at the worker's log",
-            )
-    if head.pid is not None and head.health == Health.NO_ANSWER:
-        yield Problem(
-            "head-silent",
-            Severity.ERROR,
-            f"{head.node}: the head lives but does not answer on {urlsplit(head.url or '').netloc}",
-            f"`clusterctl logs {head.node}` shows what it does",
-        )
+def _worker_state(sight: Sight, endpoint: str, attached: Sequence[str]) -> str:
+    """Serving only if the head's own machine has a connection to it: whoever else is attached is a stranger."""
+    if not attached:
+        return "idle"
+    head = sight.seen.get(sight.head)
+    is_ours = head is None or any(socket.peer == endpoint for socket in head.sockets)
+    return "serving" if is_ours or sight.health is not Health.OK else "foreign"
 
 
-def _state(head: HeadStatus, workers: Sequence[WorkerStatus], is_unsure: bool, problems: Sequence[Problem]) -> str:
-    runs = head.pid is not None or any(worker.pid for worker in workers)
-    if head.health == "unreachable" or (is_unsure and not runs):
+def _orphan(name: str, found: Found) -> OrphanReport:
+    record = found.process.record
+    return OrphanReport(found.node, name, record.role, found.process.pid, record.started_at, record.owner)
+
+
+def _resident_mib(sight: Sight, node: str, name: str) -> float | None:
+    vitals = sight.seen[node].vitals.get(name)
+    return vitals.resident_mib if vitals else None
+
+
+def _device_mib(memory: NodeMemory | None, pid: int | None) -> float | None:
+    return None if memory is None or pid is None else memory.held_by(pid)
+
+
+def _cards(memory: NodeMemory | None) -> tuple[Device, ...]:
+    cards = memory.cards if memory else ()
+    return tuple(Device(card.name, "", card.total_mib, card.free_mib) for card in cards)
+
+
+def _state(
+    sight: Sight, head: HeadStatus, workers: Sequence[WorkerStatus], problems: Sequence[Problem]
+) -> str:
+    runs = head.pid is not None or any(worker.pid for worker in workers) or bool(sight.orphans)
+    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+    if head.health == "unreachable" or (sight.unreachable and not runs):
         return "unknown"
     if not runs:
         return "down"
-    if head.health == Health.LOADING and not problems:
+    if head.health == Health.LOADING and not errors:
         return "loading"
-    return "up" if not problems and head.health == Health.OK else "degraded"
+    if _is_wedged(sight, head, workers):
+        return "wedged"
+    return "up" if not errors and head.health == Health.OK else "degraded"
+
+
+def _is_wedged(sight: Sight, head: HeadStatus, workers: Sequence[WorkerStatus]) -> bool:
+    """All of it lives and looks well, and still nothing comes; with a part missing it is degraded."""
+    if head.health != Health.OK or any(worker.state in ("stopped", "unreachable") for worker in workers):
+        return False
+    return sight.progress.verdict == Verdict.STUCK

@@ -13,15 +13,11 @@ from clusterctl.cluster.head_api import HeadApi, head_api
 from clusterctl.cluster.known_faults import demand_no_known_fault, find_known_faults
 from clusterctl.cluster.launch import endpoints_of, head_command, head_settings
 from clusterctl.cluster.lock import holding
+from clusterctl.cluster.model_file import read_models
+from clusterctl.cluster.patience import Limits, load_deadline_s
 from clusterctl.cluster.phases import Phase, run_phases
 from clusterctl.cluster.plan import make_plan
-from clusterctl.cluster.prepare import read_header_of
-from clusterctl.cluster.readiness import (
-    TITLE,
-    demand_buffers,
-    load_timeout_s,
-    wait_until_serving,
-)
+from clusterctl.cluster.readiness import TITLE, demand_buffers, wait_until_serving
 from clusterctl.cluster.rpc_probe import Hello
 from clusterctl.cluster.session import session
 from clusterctl.cluster.standing import Standing, inputs_digest, processes_of, standing_of
@@ -109,12 +105,12 @@ async def _judge(context: Bringup) -> Bringup:
 
 async def _read_model(context: Bringup) -> Bringup:
     head = context.looked.facts[context.inventory.head.name]
-    return replace(context, header=await read_header_of(context.opened, context.recipe, head))
+    return replace(context, models=await read_models(context.head, context.recipe, head.files))
 
 
 async def _plan(context: Bringup) -> Bringup:
-    assert context.header is not None
-    plan = make_plan(context.inventory, context.recipe, context.looked.facts, context.header)
+    assert context.models is not None
+    plan = make_plan(context.inventory, context.recipe, context.looked.facts, context.models)
     demand_no_known_fault(plan.known_faults, context.inventory.head.name)
     return replace(context, plan=plan)
 
@@ -163,7 +159,8 @@ async def _take_names(context: Bringup, protocols: Collection[RpcProtocol]) -> B
     assert facts.head_program is not None
     listed = await see_devices(context.head, facts.head_program, context.inventory.head.env, endpoints)
     names = match_devices(plan.split, listed)
-    settings = head_settings(context.recipe, facts, plan.split, names)
+    device = plan.draft.device if plan.draft else None
+    settings = head_settings(context.recipe, facts, plan.split, names, draft_device=device)
     head = head_command(context.inventory, context.recipe, facts, settings)
     for protocol in protocols:
         faults = find_known_faults(context.looked.facts, facts.node, plan.header, plan.split, settings, protocol)
@@ -181,19 +178,25 @@ async def _stop_head(context: Bringup) -> None:
 
 
 async def _wait(context: Bringup) -> Bringup:
-    header, head = context.header, context.inventory.head.name
-    timeout_s = context.options.timeout_s or load_timeout_s(header.total_bytes if header else 0)
+    head = context.inventory.head.name
     workers = [n for n, p in processes_of(context.looked.facts).items() if p.record.role is Role.WORKER]
     if context.plan is not None:
         workers = [command.node for command in context.plan.workers]
     async with _api(context) as api:
         await wait_until_serving(
-            context.opened.nodes, context.cluster, head, workers, api, context.tell, timeout_s
+            context.opened.nodes, context.cluster, head, workers, api, context.tell, _limits(context)
         )
     if context.plan is not None:
         held = await demand_buffers(context.head, context.cluster, context.plan.split)
         context.tell(Step("weights", Outcome.DONE, detail=held))
     return context
+
+
+def _limits(context: Bringup) -> Limits:
+    options, models, plan = context.options, context.models, context.plan
+    expected_s = plan.estimate.load_s if plan else None
+    deadline_s = load_deadline_s(models.model.total_bytes if models else 0, expected_s)
+    return Limits(deadline_s, options.stall_timeout_s, options.timeout_s)
 
 
 @asynccontextmanager

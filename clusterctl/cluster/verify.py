@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
@@ -12,6 +13,7 @@ from clusterctl.cluster.rpc_probe import Hello, say_hello
 from clusterctl.cluster.starting import Launch
 from clusterctl.errors import StartFailed
 from clusterctl.llama.devices import parse_devices
+from clusterctl.llama.diagnosis import Source, diagnose
 from clusterctl.model import Device, Share, Split
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
@@ -72,10 +74,18 @@ async def _check_listening(transports: Mapping[str, Transport], cluster: str, la
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The devices that the head lists, and all that it printed on the way."""
+
+    devices: tuple[Device, ...]
+    text: str
+
+
 async def see_devices(
     head: Transport, program: Sequence[str], env: Mapping[str, str], endpoints: Sequence[str]
-) -> tuple[Device, ...]:
-    """The devices that the head itself lists with these workers.
+) -> Listing:
+    """What the head itself lists with these workers.
 
     Raises:
         StartFailed: if its listing can't be read.
@@ -89,10 +99,10 @@ async def see_devices(
             node=head.node,
             hint="run the command of `clusterctl plan` on the head by hand with --list-devices",
         )
-    return devices
+    return Listing(devices, text)
 
 
-def match_devices(split: Split, listed: Sequence[Device]) -> tuple[str, ...]:
+def match_devices(split: Split, listed: Listing) -> tuple[str, ...]:
     """Return what the head calls each device of the split, in device order.
 
     A remote device's description is its endpoint; several of one endpoint come in the worker's order.
@@ -100,18 +110,12 @@ def match_devices(split: Split, listed: Sequence[Device]) -> tuple[str, ...]:
     Raises:
         StartFailed: if a planned device is missing, or has less free memory than it is to hold.
     """
-    waiting = list(listed)
+    waiting = list(listed.devices)
     names = []
     for share in split.shares:
         device = next((d for d in waiting if _is(share, d)), None)
         if device is None:
-            seen = ", ".join(f"{d.name} ({d.description})" for d in listed) or "none"
-            raise StartFailed(
-                f"the head does not see {share.offer.device} at {share.offer.rpc_endpoint or 'home'}; "
-                f"it sees {seen}",
-                node=share.offer.node,
-                hint="compare the builds with `clusterctl check`, and look at the worker's log",
-            )
+            raise _unseen(share, listed)
         waiting.remove(device)
         if device.free_mib is not None and device.free_mib * MIB < share.memory.total_bytes:
             raise StartFailed(
@@ -122,6 +126,15 @@ def match_devices(split: Split, listed: Sequence[Device]) -> tuple[str, ...]:
             )
         names.append(device.name)
     return tuple(names)
+
+
+def _unseen(share: Share, listed: Listing) -> StartFailed:
+    seen = ", ".join(f"{device.name} ({device.description})" for device in listed.devices) or "none"
+    message = f"the head does not see {share.offer.device} at {share.offer.rpc_endpoint or 'home'}; it sees {seen}"
+    hint = "compare the builds with `clusterctl check`, and look at the worker's log"
+    if found := diagnose(listed.text.splitlines(), source=Source.PROBE):
+        message, hint = f"{message}: {found.cause}", found.next_step
+    return StartFailed(message, node=share.offer.node, hint=hint)
 
 
 def _is(share: Share, device: Device) -> bool:

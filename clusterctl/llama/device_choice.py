@@ -52,6 +52,11 @@ def usable_devices(
     return kept, tuple(dropped)
 
 
+def is_software(device: Device) -> bool:
+    """Whether a device that is listed like a card computes on the CPU, or repeats a card through Direct3D."""
+    return _SOFTWARE.search(device.description) is not None
+
+
 def missing_backend_problem(backend: str, devices: Sequence[Device] | None) -> Problem | None:
     """Return an error if a node lacks the backend that the inventory names, a warning if it is software.
 
@@ -73,7 +78,7 @@ def missing_backend_problem(backend: str, devices: Sequence[Device] | None) -> P
             f"the inventory says backend {backend}, but the devices are: {names}",
             f"{hint}; or this build lacks the backend, or the inventory is wrong",
         )
-    if all(_SOFTWARE.search(device.description) for device in found):
+    if all(map(is_software, found)):
         return Problem(
             "backend-in-software",
             Severity.WARNING,
@@ -97,7 +102,7 @@ def _beside_wanted_cpu(device: Device, listing: _Listing) -> str | None:
 
 
 def _software(device: Device, listing: _Listing) -> str | None:
-    if _SOFTWARE.search(device.description) and any(_is_card(other) for other in listing.devices):
+    if is_software(device) and any(_is_card(other) for other in listing.devices):
         return "computes on the CPU or repeats a card, and a real card is present"
     return None
 
@@ -129,7 +134,7 @@ def _is_cpu(device: Device) -> bool:
 
 
 def _is_card(device: Device) -> bool:
-    return not _is_cpu(device) and not _SOFTWARE.search(device.description)
+    return not _is_cpu(device) and not is_software(device)
 
 
 def _preference(device: Device, wanted: str | None) -> tuple[bool, int]:

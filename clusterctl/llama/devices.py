@@ -6,7 +6,7 @@ import re
 
 from clusterctl.llama.backends import BACKENDS, device_backend
 from clusterctl.llama.text import plain_lines
-from clusterctl.model import MIB, Device, Problem, Severity
+from clusterctl.model import MIB, BudgetStep, Device, Problem, Severity
 
 # "  CUDA0: NVIDIA GeForce RTX 3090 (24154 MiB, 23210 MiB free)" of --list-devices (common/arg.cpp) and of the
 # worker (tools/rpc/rpc-server.cpp, ggml-rpc.cpp); "0.00.126 I   - SYCL0   : …" of llama-server's log.
@@ -49,10 +49,24 @@ def budget_mib(device: Device, reserve_mib: int, limit_mib: int | None) -> int |
     On unified memory free may exceed total (llama.cpp issue 23858). Where the device can't tell its memory,
     the inventory's `limit_mib` stands for it, and without one the budget is unknown.
     """
+    steps = budget_steps(device, reserve_mib, limit_mib)
+    return steps[-1].left_bytes // MIB if steps else None
+
+
+def budget_steps(device: Device, reserve_mib: int, limit_mib: int | None) -> tuple[BudgetStep, ...]:
+    """Return the reckoning behind `budget_mib`, step by step; nothing where the budget is unknown."""
+    left_mib: list[tuple[str, int]] = []
     if device.total_mib is None or device.free_mib is None:
-        return limit_mib
-    budget = max(min(device.free_mib, device.total_mib) - reserve_mib, 0)
-    return budget if limit_mib is None else min(budget, limit_mib)
+        if limit_mib is not None:
+            left_mib.append(("the limit in the inventory, for it does not tell its memory", limit_mib))
+    else:
+        left_mib.append(("free", device.free_mib))
+        if device.total_mib < device.free_mib:
+            left_mib.append(("no more than its total", device.total_mib))
+        left_mib.append((f"less {reserve_mib} MiB that stay free", max(left_mib[-1][1] - reserve_mib, 0)))
+        if limit_mib is not None and limit_mib < left_mib[-1][1]:
+            left_mib.append(("the limit in the inventory", limit_mib))
+    return tuple(BudgetStep(cause, left * MIB) for cause, left in left_mib)
 
 
 def memory_problem(device: Device) -> Problem | None:

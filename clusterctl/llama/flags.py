@@ -22,6 +22,7 @@ from clusterctl.llama.text import plain_lines
 
 SERVER = "llama-server"
 WORKER = "ggml-rpc-server"
+BENCH = "llama-bench"
 
 _OPTION_LINE = re.compile(r" {0,2}-{1,2}[A-Za-z]")
 _GAP = re.compile(r"(?<![,\s])\s{2,}")
@@ -70,6 +71,19 @@ def parse_worker_usage(text: str) -> Flags | None:
     """Read the usage of `ggml-rpc-server` (or `rpc-server`); `None` if the text is anything else."""
     flags = Flags(WORKER, MappingProxyType(dict(_options(text))))
     return flags if "--host" in flags and "--port" in flags and "--model" not in flags else None
+
+
+def parse_bench_usage(text: str) -> Flags | None:
+    """Read the usage of `llama-bench`; `None` if the text is anything else."""
+    flags = Flags(BENCH, MappingProxyType(dict(_options(text))))
+    return flags if "--n-prompt" in flags and "--tensor-split" in flags else None
+
+
+def needed_options(flags: Flags) -> dict[str, Option]:
+    """Return the options of a program that any setting may be spelled with: all that `spell` looks at."""
+    forms = (form for forms in _data()[flags.program].values() for form in forms)
+    names = {name for form in forms for name in (*form["argv"][:1], form.get("needs"))}
+    return {name: option for name, option in flags.options.items() if name in names}
 
 
 def spell(flags: Flags, wanted: Mapping[str, str | int | bool]) -> tuple[str, ...]:

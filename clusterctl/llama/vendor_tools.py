@@ -1,4 +1,4 @@
-"""What the tools of vendors and kernels say of memory: nvidia-smi, rocm-smi and /proc/meminfo.
+"""What the tools of vendors and kernels say of memory: nvidia-smi, rocm-smi, /proc/meminfo and vm_stat.
 
 They answer where no program of llama.cpp runs. Machines with unified memory say `[N/A]`, which is unknown and
 not zero (NVIDIA GB10; XuehaiPan/nvitop pull request 208).
@@ -11,13 +11,15 @@ import re
 from dataclasses import dataclass
 
 from clusterctl.llama.text import plain_lines
-from clusterctl.model import MIB
+from clusterctl.model import MIB, HostMemory
 
 _MIB = re.compile(r"([0-9]{1,9})(?: MiB)?")
 _COMPUTE_APP = re.compile(
     r"\s*(?P<pid>[0-9]{1,9})(?:,\s*|\s+)(?P<name>\S.*?)(?:,\s*|\s+)(?P<used>\[.*\]|[0-9]+(?: MiB)?)\s*"
 )
 _MEMINFO = re.compile(r"^(MemTotal|MemAvailable):\s+([0-9]{1,15}) kB$", re.MULTILINE)
+_SYSCTL = re.compile(r"^(hw\.memsize|hw\.pagesize): ([0-9]{1,15})$", re.MULTILINE)
+_VM_STAT = re.compile(r"^Pages (free|inactive|speculative):\s+([0-9]{1,15})\.$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,22 @@ def parse_rocm_memory(text: str) -> tuple[CardMemory, ...] | None:
     return tuple(_rocm_card(name, card) for name, card in cards.items())
 
 
-def parse_meminfo(text: str) -> tuple[int | None, int | None]:
-    """Return total and available memory in MiB from /proc/meminfo of Linux."""
+def parse_host_memory(text: str) -> HostMemory:
+    """Read /proc/meminfo of Linux, or `sysctl hw.memsize hw.pagesize` and `vm_stat` of macOS.
+
+    macOS gives no figure for what is available: pages that are free, or can be freed at once, are counted.
+    """
     kib = {name: int(size) for name, size in _MEMINFO.findall(text)}
-    total_kib, available_kib = kib.get("MemTotal"), kib.get("MemAvailable")
-    return (
-        None if total_kib is None else total_kib // 1024,
-        None if available_kib is None else available_kib // 1024,
-    )
+    if kib:
+        return HostMemory(_in_mib(kib.get("MemTotal"), 1024), _in_mib(kib.get("MemAvailable"), 1024))
+    sizes = {name: int(size) for name, size in _SYSCTL.findall(text)}
+    pages = [int(count) for _, count in _VM_STAT.findall(text)]
+    available = sum(pages) if pages and "hw.pagesize" in sizes else None
+    return HostMemory(_in_mib(sizes.get("hw.memsize"), 1), _in_mib(available, sizes.get("hw.pagesize", 1)))
+
+
+def _in_mib(size: int | None, unit_bytes: int) -> int | None:
+    return None if size is None else size * unit_bytes // MIB
 
 
 def _rocm_card(name: str, card: dict[str, object]) -> CardMemory:

@@ -12,7 +12,7 @@ from clusterctl.planning.alternatives import Alternatives
 from clusterctl.planning.bandwidth import bandwidth_gb_s, is_unified, known_bandwidth_gb_s
 from clusterctl.planning.estimate import host_s, sending_s, slot_bounds, time_parts
 from clusterctl.planning.memory import MemoryModel
-from clusterctl.planning.token_time import UNKNOWN_LINK, Link, TokenTime
+from clusterctl.planning.token_time import TokenTime
 from clusterctl.planning.wording import gib
 
 # From which part of a token's time on something is worth a remark.
@@ -31,14 +31,13 @@ class _Case:
     split: Split
     offers: Sequence[Offer]
     token_s: float
-    link: Link
     load_mode: str
     has_draft: bool
     host_budget_bytes: int | None
 
     @property
     def time(self) -> TokenTime:
-        return TokenTime(self.memory, self.link, depth_tokens=0)
+        return TokenTime(self.memory, depth_tokens=0)
 
     @property
     def remote(self) -> list[Share]:
@@ -51,7 +50,6 @@ def advise(
     offers: Sequence[Offer],
     expected: Estimate,
     *,
-    link: Link = UNKNOWN_LINK,
     load_mode: str = "auto",
     has_draft: bool = False,
     host_budget_bytes: int | None = None,
@@ -62,7 +60,7 @@ def advise(
     `has_draft` are the recipe's.
     """
     token_s = 1 / expected.decode_tok_s if expected.decode_tok_s else inf
-    case = _Case(memory, split, offers, token_s, link, load_mode, has_draft, host_budget_bytes)
+    case = _Case(memory, split, offers, token_s, load_mode, has_draft, host_budget_bytes)
     rules = RULES if token_s == inf else (*RULES_OF_SPEED, *RULES)
     return tuple(chain.from_iterable(rule(case) for rule in rules))
 
@@ -74,7 +72,6 @@ def _alternatives(case: _Case) -> Iterator[Advice]:
             case.split,
             case.offers,
             1 / case.token_s,
-            link=case.link,
             host_budget_bytes=case.host_budget_bytes,
         ).advice()
 
@@ -98,7 +95,7 @@ def _load_mode(case: _Case) -> Iterator[Advice]:
 
 
 def _network_bound(case: _Case) -> Iterator[Advice]:
-    hops_s = case.time.hop_s * len(case.remote)
+    hops_s = sum(case.time.hop_s(share.offer.link) for share in case.remote)
     if hops_s > REMARKABLE * case.token_s:
         count = len(case.remote)
         yield Advice(
@@ -109,7 +106,7 @@ def _network_bound(case: _Case) -> Iterator[Advice]:
 
 
 def _slow_link(case: _Case) -> Iterator[Advice]:
-    seconds = sending_s(case.split, case.link)
+    seconds = sending_s(case.split)
     if seconds is not None and seconds > LONG_SENDING_S:
         sent = sum(share.memory.model_bytes for share in case.remote)
         yield Advice(
@@ -132,7 +129,7 @@ def _draft_pays(case: _Case) -> Iterator[Advice]:
 
 def _long_context(case: _Case) -> Iterator[Advice]:
     cells = case.memory.shape.cells
-    full = TokenTime(case.memory, case.link, cells)
+    full = TokenTime(case.memory, cells)
     full_s = sum(part.seconds for part in time_parts(case.split, full))
     if full_s > (1 + REMARKABLE) * case.token_s:
         yield Advice(

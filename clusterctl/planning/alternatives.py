@@ -12,7 +12,6 @@ from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.remedies import SMALLER_CACHE_KEY, Remedies, with_smaller_cache
 from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.split import choose_split
-from clusterctl.planning.token_time import Link
 
 # Less is within what an estimate can't tell.
 WORTHWHILE = 1.1
@@ -30,14 +29,12 @@ class Alternatives:
         offers: Sequence[Offer],
         expected_tok_s: float,
         *,
-        link: Link,
         host_budget_bytes: int | None,
     ) -> None:
         self.memory = memory
         self.split = split
         self.offers = offers
         self.expected_tok_s = expected_tok_s
-        self.link = link
         self.host_budget_bytes = host_budget_bytes
 
     def advice(self) -> Iterator[Advice]:
@@ -85,8 +82,8 @@ class Alternatives:
         """The speed of the fastest split on these devices, `None` if none fits or it is not worthwhile."""
         if not fits_at_all(SlotRanges(memory, self.host_budget_bytes), offers):
             return None
-        split = choose_split(memory, offers, "speed", host_budget_bytes=self.host_budget_bytes, link=self.link)
-        tok_s = decode_tok_s(memory, split, self.link)
+        split = choose_split(memory, offers, "speed", host_budget_bytes=self.host_budget_bytes)
+        tok_s = decode_tok_s(memory, split)
         return tok_s if tok_s >= WORTHWHILE * self.expected_tok_s else None
 
     def _instead(self, tok_s: float) -> str:

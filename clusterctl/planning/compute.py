@@ -29,6 +29,8 @@ class ComputeModel:
         self.header = header
         self.shape = shape
         self.is_flash = workload.flash_attention
+        # One for each sequence and drafted token (llama.cpp common_speculative_get_output_limits).
+        self.outputs = min(workload.batch_logical, shape.sequences * (1 + workload.draft_tokens))
         self.is_latent = any(layer.latent_width for layer in header.layers)
         self.has_attention = any(layer.k_width for layer in header.layers)
         self.value_index_width = max((layer.v_width for layer in header.layers), default=0)
@@ -77,11 +79,11 @@ class ComputeModel:
 
     @property
     def output_buffer_bytes(self) -> int:
-        """Logits of every sequence on the host (llama.cpp src/llama-context.cpp, `output_reserve`)."""
-        return VALUE_BYTES * self.header.n_vocab * self.shape.sequences
+        """Logits of every output on the host (llama.cpp src/llama-context.cpp, `output_reserve`)."""
+        return VALUE_BYTES * self.header.n_vocab * self.outputs
 
     def _logits_bytes(self, copies: int) -> int:
-        return VALUE_BYTES * self.shape.sequences * ((copies + 1) * self.header.n_embd + self.header.n_vocab)
+        return VALUE_BYTES * self.outputs * ((copies + 1) * self.header.n_embd + self.header.n_vocab)
 
     def _input_streams(self, is_first: bool, has_output: bool, pipelined: bool) -> int:
         """How many inputs as wide as the residual stream are handed to the device."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clusterctl.model import Estimate, Share, Split
 from clusterctl.planning.bandwidth import bandwidth_gb_s, unknown_bandwidth_gb_s
 from clusterctl.planning.memory import MemoryModel
-from clusterctl.planning.token_time import UNKNOWN_LINK, Link, TokenTime, speed_constants
+from clusterctl.planning.token_time import TokenTime, speed_constants
 
 GB = 1e9
 BITS = 8
@@ -22,27 +22,27 @@ class TimePart:
     seconds: float
 
 
-def estimate(memory: MemoryModel, split: Split, *, link: Link = UNKNOWN_LINK) -> Estimate:
+def estimate(memory: MemoryModel, split: Split) -> Estimate:
     """The expected speed of a plan while the context is short, as benchmarks are published.
 
     The decode figure is typically within a factor of 1.25 (speed.yaml says of what); its ceiling is what
     bandwidth alone would allow. Prefill is not estimated: it hangs on compute rates that no device tells. The
     loading time needs the bit rate of the network, if anything is sent over it.
     """
-    time = TokenTime(memory, link, depth_tokens=0)
-    sending = sending_s(split, link)
+    time = TokenTime(memory, depth_tokens=0)
+    sending = sending_s(split)
     reading = memory.header.total_bytes / (speed_constants().read_gb_s * GB)
     return Estimate(
-        decode_tok_s=decode_tok_s(memory, split, link),
+        decode_tok_s=decode_tok_s(memory, split),
         decode_ceiling_tok_s=1 / _ceiling_s(split, time),
         load_s=None if sending is None else reading + sending,
         bound_by=max(time_parts(split, time), key=lambda part: part.seconds).cause,
     )
 
 
-def decode_tok_s(memory: MemoryModel, split: Split, link: Link) -> float:
+def decode_tok_s(memory: MemoryModel, split: Split) -> float:
     """Tokens per second of one sequence while the context is short."""
-    time = TokenTime(memory, link, depth_tokens=0)
+    time = TokenTime(memory, depth_tokens=0)
     return 1 / sum(part.seconds for part in time_parts(split, time))
 
 
@@ -68,15 +68,19 @@ def slot_bounds(split: Split, share: Share) -> tuple[int, int]:
     return first, first + share.slots
 
 
-def sending_s(split: Split, link: Link) -> float | None:
-    """Time to send the workers their weights; `None` if the network's bit rate is not known and matters."""
+def sending_s(split: Split) -> float | None:
+    """Time to send the workers their weights, one after another; `None` if a bit rate that matters is unknown."""
     constants = speed_constants()
-    sent_bytes = sum(share.memory.model_bytes for share in split.shares if not share.offer.is_local)
-    if not sent_bytes:
-        return 0.0
-    if link.gbit_s is None:
-        return None
-    return sent_bytes / (min(constants.send_gb_s, link.gbit_s / BITS * constants.link_efficiency) * GB)
+    total_s = 0.0
+    for share in split.shares:
+        if share.offer.is_local:
+            continue
+        gbit_s = share.offer.link.gbit_s
+        if gbit_s is None:
+            return None
+        gb_s = min(constants.send_gb_s, gbit_s / BITS * constants.link_efficiency)
+        total_s += share.memory.model_bytes / (gb_s * GB)
+    return total_s
 
 
 def _ceiling_s(split: Split, time: TokenTime) -> float:

@@ -12,7 +12,7 @@ from clusterctl.planning.bandwidth import unknown_bandwidth_gb_s
 from clusterctl.planning.kv_cache import cache_type
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.slot_ranges import SlotRanges
-from clusterctl.planning.token_time import UNKNOWN_LINK, TokenTime
+from clusterctl.planning.token_time import TokenTime
 from clusterctl.planning.wording import GIB, gib
 
 CONTEXT_STEP = 1024
@@ -74,7 +74,7 @@ class Remedies:
             return
         moved = replace(self.workload, cpu_layers=layers)
         memory = MemoryModel(self.header, moved)
-        time = TokenTime(memory, UNKNOWN_LINK, depth_tokens=0)
+        time = TokenTime(memory, depth_tokens=0)
         slower_ms = 1e3 * time.reading_s(unknown_bandwidth_gb_s("cpu"), present, layers)
         host = gib(memory.host_memory(pipelined=False).total_bytes)
         yield f"split: {{cpu_layers: {layers}}} ({host} of the head's memory, about {slower_ms:.0f} ms per token)"

@@ -16,7 +16,7 @@ from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.proportional import split_by_memory
 from clusterctl.planning.shortage import does_not_fit, host_does_not_fit
 from clusterctl.planning.slot_ranges import SlotRanges
-from clusterctl.planning.token_time import UNKNOWN_LINK, Link, TokenTime
+from clusterctl.planning.token_time import TokenTime
 from clusterctl.planning.wording import gib
 
 Strategy = Literal["memory", "speed", "manual"]
@@ -31,7 +31,6 @@ def choose_split(
     *,
     layers: Mapping[str, int] | None = None,
     host_budget_bytes: int | None = None,
-    link: Link = UNKNOWN_LINK,
 ) -> Split:
     """The split of a model over devices, given in device order: workers first, the head's own last.
 
@@ -55,7 +54,7 @@ def choose_split(
         return _split(strategy, ranges, offers, split_by_hand(ranges, offers, layers or {}))
     kept = largest_devices(offers)
     if strategy == "speed":
-        chosen = split_by_speed(ranges, kept, TokenTime(memory, link, memory.shape.cells // 2))
+        chosen = split_by_speed(ranges, kept, TokenTime(memory, memory.shape.cells // 2))
     else:
         chosen = split_by_memory(ranges, kept)
     if chosen is None:

@@ -13,22 +13,11 @@ from itertools import accumulate
 
 import yaml
 
-from clusterctl.model import Offer
+from clusterctl.model import Link, Offer
 from clusterctl.planning.kv_cache import layer_cache_bytes
 from clusterctl.planning.memory import MemoryModel
 
 ACTIVATION_BYTES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The network between head and workers: its bit rate, and the round trip of a small packet."""
-
-    gbit_s: float | None = None
-    round_trip_ms: float | None = None
-
-
-UNKNOWN_LINK = Link()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +46,11 @@ class TokenTime:
     Ranges of slots are `first` to `end - 1`; slot `n_layer` is the output layer.
     """
 
-    def __init__(self, memory: MemoryModel, link: Link, depth_tokens: int) -> None:
+    def __init__(self, memory: MemoryModel, depth_tokens: int) -> None:
         self._constants = speed_constants()
         self._n_layer = memory.header.n_layer
         self._read_bytes = _read_bytes(memory, depth_tokens)
-        self.hop_s = _hop_s(memory.header.n_embd, link)
+        self._payload_bits = 2 * memory.header.n_embd * ACTIVATION_BYTES * 8
 
     def read_bytes(self, first: int, end: int) -> int:
         """Bytes that these slots read."""
@@ -78,7 +67,13 @@ class TokenTime:
 
     def handing_over_s(self, offer: Offer) -> float:
         """Time to hand over to this device, whatever it holds: a hop over the network if it is remote."""
-        return self._constants.device_ms / 1e3 + (0 if offer.is_local else self.hop_s)
+        return self._constants.device_ms / 1e3 + (0 if offer.is_local else self.hop_s(offer.link))
+
+    def hop_s(self, link: Link) -> float:
+        """Time to send the activations of one token over a network and back."""
+        constants = self._constants
+        carrying = self._payload_bits / (link.gbit_s * 1e9 * constants.link_efficiency) if link.gbit_s else 0
+        return (constants.hop_ms + (link.round_trip_ms or 0)) / 1e3 + carrying
 
 
 def _read_bytes(memory: MemoryModel, depth_tokens: int) -> list[int]:
@@ -88,10 +83,3 @@ def _read_bytes(memory: MemoryModel, depth_tokens: int) -> list[int]:
     own = replace(shape, cells=depth, sliding_cells=min(depth, shape.sliding_cells), streams=1, sequences=1)
     layers = (layer.active_bytes + layer_cache_bytes(layer, own, memory.workload) for layer in header.layers)
     return list(accumulate((*layers, header.output_bytes), initial=0))
-
-
-def _hop_s(n_embd: int, link: Link) -> float:
-    constants = speed_constants()
-    payload_bits = 2 * n_embd * ACTIVATION_BYTES * 8
-    carrying = payload_bits / (link.gbit_s * 1e9 * constants.link_efficiency) if link.gbit_s else 0
-    return (constants.hop_ms + (link.round_trip_ms or 0)) / 1e3 + carrying

@@ -40,14 +40,18 @@ class Command:
         process list. The braces make sh read all of it before it runs any; programs find an empty stdin.
 
         Raises:
-            UsageError: if a value holds a NUL character, which no program argument can carry.
+            UsageError: if a value holds what no program argument can carry: NUL, or half a surrogate pair.
         """
-        if any("\0" in argument for argument in self.arguments):
-            raise UsageError(f"a value for `{self.script}` holds a NUL character", hint="remove it")
         values = shlex.join(self.arguments)
         body = f"{_script('prelude')}\n{_script(self.script)}"
         text = f"echo {MARK}\nset -- {values}\n{{\n{body}\n}} </dev/null\nexit\n"
-        return text.encode("utf-8", "surrogateescape")
+        try:
+            encoded = text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            encoded = b"\0"
+        if b"\0" in encoded:
+            raise UsageError(f"a value for `{self.script}` holds a character that no program can be given")
+        return encoded
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from clusterctl.remote.command import Command, Effect
 
+LOG_BYTES = 16 * 1024 * 1024
+
 
 def probe(
     cluster: str,
@@ -30,14 +32,31 @@ def probe(
     )
 
 
-def observe(cluster: str, ports: Sequence[int]) -> Command:
-    """What runs of a cluster on a node, without touching any of it."""
-    return Command("observe", (cluster, *(str(port) for port in ports)))
+def observe(cluster: str, ports: Sequence[int], *, activity: bool = False) -> Command:
+    """What runs of a cluster on a node, without touching any of it; `activity` asks how many bytes it moved."""
+    return Command("observe", (cluster, "yes" if activity else "no", *(str(port) for port in ports)))
 
 
-def start(cluster: str, node: str, argv: Sequence[str], *, record: str, env: Mapping[str, str]) -> Command:
-    """Start a program detached; `record` is the JSON text to keep beside it."""
-    return Command("start", (cluster, node, record, *_counted(_variables(env)), *argv), effect=Effect.CHANGE)
+def memory(cluster: str) -> Command:
+    """Memory of a node and its cards, and what the programs of a cluster hold of it."""
+    return Command("memory", (cluster,))
+
+
+def start(
+    cluster: str,
+    node: str,
+    argv: Sequence[str],
+    *,
+    record: str,
+    env: Mapping[str, str],
+    log_bytes: int = LOG_BYTES,
+) -> Command:
+    """Start a program detached; `record` is the JSON text to keep beside it.
+
+    Its log is cut back whenever it has grown beyond `log_bytes`; as much again is kept of what was cut off.
+    """
+    words = (cluster, node, str(log_bytes), record, *_counted(_variables(env)), *argv)
+    return Command("start", words, effect=Effect.CHANGE)
 
 
 def stop(cluster: str, node: str, *, grace_s: int) -> Command:
@@ -63,6 +82,11 @@ def read(file: str, offset: int, size: int) -> Command:
 def list_devices(program: Sequence[str], endpoints: Sequence[str], env: Mapping[str, str]) -> Command:
     """The devices the head sees through `--rpc`; the flag must stand before `--list-devices`."""
     return Command("run", (*_variables(env), *program, "--rpc", ",".join(endpoints), "--list-devices"))
+
+
+def llama_bench(argv: Sequence[str], env: Mapping[str, str], *, timeout_s: int) -> Command:
+    """Run llama-bench to its end; its exit status is 124 after `timeout_s`, and 127 if it is not there."""
+    return Command("llama_bench", (str(timeout_s), *_variables(env), *argv))
 
 
 def link_serve(address: str, port: int, *, size_bytes: int, timeout_s: int) -> Command:

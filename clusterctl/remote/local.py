@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
 
 from clusterctl.remote.command import Command, Effect, Output, output_of
 from clusterctl.remote.transport import Connection, Transport
@@ -24,8 +22,7 @@ class LocalTransport(Transport):
         except asyncio.CancelledError:
             # What only reads is ended with all its children; what changes something goes on, as over SSH.
             if command.effect is Effect.READ:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _kill_with_children(process.pid)
                 await process.wait()
             raise
         assert process.returncode is not None
@@ -38,3 +35,14 @@ class LocalTransport(Transport):
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def _kill_with_children(pid: int) -> None:
+    """Not by process group: `timeout` moves the program that it watches to a group of its own."""
+    import psutil  # noqa: PLC0415 -- only an interrupted command needs it
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        leader = psutil.Process(pid)
+        for process in (leader, *leader.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 _LISTEN, _ESTABLISHED = "0A", "01"
-_KERNEL_ROW = re.compile(r"^\s*\d+: ([0-9A-F]{8,32}):([0-9A-F]{4}) ([0-9A-F]{8,32}):([0-9A-F]{4}) ([0-9A-F]{2}) ")
-_LSOF_NAME = re.compile(r"^n(.+):(\d+)(?:->(.+):(\d+))?$")
+_END = r"([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})"
+_KERNEL_ROW = re.compile(rf"^\s*[0-9]+: {_END} {_END} ([0-9A-F]{{2}}) ")
+_LSOF_NAME = re.compile(r"^n(.+?):([0-9]{1,5})(?:->(.+):([0-9]{1,5}))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def _kernel_address(digits: str) -> str:
     words = [bytes.fromhex(digits[start : start + 8])[::-1] for start in range(0, len(digits), 8)]
     if len(words) == 1:
         return str(IPv4Address(words[0]))
-    address = IPv6Address(b"".join(words).ljust(16, b"\0")[:16])
+    address = IPv6Address(b"".join(words))
     return str(address.ipv4_mapped or address)
 
 

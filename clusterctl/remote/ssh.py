@@ -7,8 +7,10 @@ otherwise, and has neither a connect timeout nor keepalive by default. Host keys
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,11 @@ class SshTransport(Transport):
     async def _execute(self, command: Command) -> Output:
         text = command.text()
         try:
-            process = await self._connection.create_process("sh -s", input=text, encoding=None)
+            process = await self._connection.create_process("sh -s", encoding=None)
             try:
+                with contextlib.suppress(BrokenPipeError):  # a nologin shell leaves without reading
+                    process.stdin.write(text)
+                    process.stdin.write_eof()
                 done = await process.wait()
             finally:
                 # A channel that nobody waits for any more would count against sshd's MaxSessions.
@@ -50,11 +55,11 @@ class SshTransport(Transport):
         try:
             async with asyncio.timeout(timeout_s):
                 reader, writer = await self._connection.open_connection(address, port, encoding=None)
-        except asyncssh.ChannelOpenError as error:
-            raise _channel_error(error) from error
         except asyncssh.Error as error:
+            if isinstance(error, asyncssh.ChannelOpenError) and not self._connection.is_closed():
+                raise _channel_error(error) from error
             raise self._lost(str(error)) from error
-        return reader, writer  # type: ignore[return-value]  # asyncssh's streams have asyncio's methods
+        return _Reader(reader), _Writer(writer)
 
     def _lost(self, reason: str) -> NodeUnreachable:
         return NodeUnreachable(
@@ -67,6 +72,48 @@ class SshTransport(Transport):
         """Close the connection."""
         self._connection.close()
         await self._connection.wait_closed()
+
+
+class _Reader:
+    """A channel's reader that fails as asyncio's does."""
+
+    def __init__(self, reader: asyncssh.SSHReader[bytes]) -> None:
+        self._reader = reader
+
+    async def read(self, n: int) -> bytes:
+        with _failing_as_asyncio():
+            return await self._reader.read(n)
+
+
+class _Writer:
+    """A channel's writer that fails as asyncio's does."""
+
+    def __init__(self, writer: asyncssh.SSHWriter[bytes]) -> None:
+        self.write, self.write_eof, self.close = writer.write, writer.write_eof, writer.close
+        self._writer = writer
+
+    async def drain(self) -> None:
+        with _failing_as_asyncio():
+            await self._writer.drain()
+
+
+@contextlib.contextmanager
+def _failing_as_asyncio() -> Iterator[None]:
+    try:
+        yield
+    except asyncssh.Error as error:
+        raise ConnectionResetError(str(error)) from error
+
+
+def _channel_error(error: asyncssh.ChannelOpenError) -> OSError:
+    text = error.reason.lower()
+    if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
+        return OSError("the node's sshd forbids it: AllowTcpForwarding must be yes or local")
+    if "refused" in text:
+        return ConnectionRefusedError(error.reason)
+    if "timed out" in text or "timeout" in text:
+        return TimeoutError(error.reason)
+    return OSError(error.reason)
 
 
 async def connect(node: str, destination: Destination) -> SshTransport:
@@ -169,15 +216,6 @@ def _known_keys(file: str, host: str, port: int) -> bool:
 
 def _bracketed(host: str, port: int) -> str:
     return host if port == 22 else f"'[{host}]:{port}'"
-
-
-def _channel_error(error: asyncssh.ChannelOpenError) -> OSError:
-    text = error.reason.lower()
-    if "refused" in text:
-        return ConnectionRefusedError(error.reason)
-    if "timed out" in text or "timeout" in text:
-        return TimeoutError(error.reason)
-    return OSError(error.reason)
 
 
 def _bytes(stream: bytes | str | bytearray | memoryview | None) -> bytes:

@@ -1,17 +1,17 @@
-"""Where a node is reached, and how many connections may be open at once."""
+"""Where a node is reached, and how many logins may go on at once."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.local import LocalTransport
 from clusterctl.remote.transport import Transport
 
-MAX_CONNECTIONS = 32
+MAX_LOGINS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,13 @@ async def open_transport(node: str, destination: Destination | None) -> Transpor
 @asynccontextmanager
 async def open_all(targets: Mapping[str, Destination | None]) -> AsyncIterator[Outcomes[Transport]]:
     """Connect to all nodes at once and close all connections at the end; failures are kept by node."""
-    gate = asyncio.Semaphore(MAX_CONNECTIONS)
+    gate = asyncio.Semaphore(MAX_LOGINS)
+    async with AsyncExitStack() as stack:
 
-    async def open_one(node: str, destination: Destination | None) -> Transport:
-        async with gate:
-            return await open_transport(node, destination)
+        async def open_one(node: str, destination: Destination | None) -> Transport:
+            async with gate:
+                transport = await open_transport(node, destination)
+            stack.push_async_callback(transport.close)
+            return transport
 
-    opened = await on_all(targets, open_one)
-    try:
-        yield opened
-    finally:
-        await asyncio.gather(*(transport.close() for transport in opened.done.values()))
+        yield await on_all(targets, open_one)

@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from typing import Protocol
 
 from clusterctl.errors import CommandTimeout
 from clusterctl.remote.command import Command, Effect, Output
 
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+class Reader(Protocol):
+    """The part of `asyncio.StreamReader` that every transport has; failures are `OSError`s."""
+
+    async def read(self, n: int, /) -> bytes:
+        """Return up to `n` bytes, none at the end."""
+
+
+class Writer(Protocol):
+    """The part of `asyncio.StreamWriter` that every transport has; failures are `OSError`s."""
+
+    def write(self, data: bytes, /) -> None:
+        """Send bytes."""
+
+    async def drain(self) -> None:
+        """Wait until there is room for more."""
+
+    def write_eof(self) -> None:
+        """Say that nothing more is sent."""
+
+    def close(self) -> None:
+        """Close both directions."""
+
+
+Connection = tuple[Reader, Writer]
 
 COMMAND_TIMEOUT_S = 60.0
 
@@ -36,6 +61,7 @@ class Transport(ABC):
             return await asyncio.shield(work)
         except asyncio.CancelledError:
             await asyncio.wait([work])
+            work.exception()  # else asyncio would print it as never looked at
             raise
 
     async def _run_in_time(self, command: Command, timeout_s: float) -> Output:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from clusterctl.errors import ClusterctlError
-from clusterctl.remote.transport import Transport
+from clusterctl.remote.transport import Reader, Transport, Writer
 
 CONNECT_TIMEOUT_S = 10.0
 
@@ -44,13 +44,7 @@ async def tunnel(transport: Transport, address: str, port: int, local_port: int 
         await server.wait_closed()
 
 
-async def _join(
-    transport: Transport,
-    address: str,
-    port: int,
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-) -> None:
+async def _join(transport: Transport, address: str, port: int, reader: Reader, writer: Writer) -> None:
     # A far end that can't be reached shows at the near end as a closed connection.
     with contextlib.suppress(OSError, ClusterctlError):
         far_reader, far_writer = await transport.open_connection(address, port, CONNECT_TIMEOUT_S)
@@ -60,7 +54,7 @@ async def _join(
             far_writer.close()
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pump(reader: Reader, writer: Writer) -> None:
     while chunk := await reader.read(65536):
         writer.write(chunk)
         await writer.drain()

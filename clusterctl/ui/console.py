@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -43,8 +44,12 @@ def pipe_width(environment: Mapping[str, str]) -> int:
 
 
 def say(console: Console, text: Text) -> None:
-    """Print one message: wrapped at words on a terminal, one searchable line elsewhere."""
-    console.print(text, soft_wrap=not console.is_terminal)
+    """Print one message: wrapped at words on a terminal, one searchable line elsewhere.
+
+    A message that nobody can read any more is dropped: a closed pipe or terminal must not end the work half-way.
+    """
+    with contextlib.suppress(OSError):
+        console.print(text, soft_wrap=not console.is_terminal)
 
 
 def _console(screen: Screen, *, is_stderr: bool) -> Console:

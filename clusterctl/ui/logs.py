@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from clusterctl.ui.console import data_console
+from clusterctl.ui.console import data_console, notes_console, say
+from clusterctl.ui.problems import hint_line
 from clusterctl.ui.safe import one_line
 from clusterctl.ui.screen import Screen
+from clusterctl.ui.tables import outside
 
 STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
@@ -25,3 +27,12 @@ class LogPrinter:
         """Print one line."""
         prefix = Text(f"{one_line(node):<{self._width}} │ ", self._styles.get(node, ""))
         self._console.print(prefix.append(one_line(text), "default"), soft_wrap=True)
+
+
+def show_cause(screen: Screen, node: str, cause: str, next_step: str, line: str) -> None:
+    """Print to stderr what the logs tell of a failure, with the line that tells it."""
+    console = notes_console(screen)
+    say(console, Text.assemble(("likely cause", "yellow"), ": ", outside(node, "bold"), ": ", outside(cause)))
+    if line:
+        say(console, Text.assemble("  | ", outside(line), style="dim"))
+    say(console, hint_line(next_step))

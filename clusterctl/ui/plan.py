@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from clusterctl.model import Estimate
-from clusterctl.reports import DeviceReport, HostReport, PlanReport
+from clusterctl.reports import DeviceReport, DraftReport, HostReport, PlanReport
 from clusterctl.ui.bars import Bar, Legend
 from clusterctl.ui.console import data_console
+from clusterctl.ui.plan_reasons import reasons_view
 from clusterctl.ui.screen import Screen
 from clusterctl.ui.shell import command_text
 from clusterctl.ui.tables import GAP, Column, Grid, indented, outside
@@ -25,10 +26,16 @@ COLUMNS = (
 LONGEST_LABEL = 24
 
 
-def show_plan(screen: Screen, report: PlanReport) -> None:
-    """Print the report to stdout; the command lines are never wrapped, so that they can be copied."""
+def show_plan(screen: Screen, report: PlanReport, *, is_explained: bool = False) -> None:
+    """Print the report to stdout; the command lines are never wrapped, so that they can be copied.
+
+    `is_explained` adds how every budget came about, and what was looked for and not found.
+    """
     console = data_console(screen)
     console.print(plan_view(report))
+    if is_explained:
+        console.print()
+        console.print(reasons_view(report))
     for command in report.commands:
         console.print()
         console.print(outside(f"{command.node} ({command.role}):", "bold"))
@@ -37,7 +44,8 @@ def show_plan(screen: Screen, report: PlanReport) -> None:
 
 def plan_view(report: PlanReport) -> Group:
     """Return all of the report but its command lines."""
-    rows = (*map(_device_row, report.devices), _host_row(report.host))
+    draft = () if report.draft is None else (_draft_row(report.draft),)
+    rows = (*map(_device_row, report.devices), _host_row(report.host), *draft)
     return Group(
         _headline(report),
         Text(),
@@ -74,6 +82,16 @@ def _layers(device: DeviceReport) -> str:
 
 def _host_row(host: HostReport) -> tuple[Text, ...]:
     return (Text("head's memory"), Text("-"), *_sizes(host))
+
+
+def _draft_row(draft: DraftReport) -> tuple[Text, ...]:
+    """The draft model; its budget is that of its device, where it has been taken off."""
+    place = draft.device or "the head's CPU"
+    sizes = (draft.model_mib, draft.kv_mib, draft.compute_mib, draft.total_mib)
+    if draft.device is None:
+        return (outside(f"draft model on {place}"), *(Text("-"),) * 4, Text(size(draft.host_mib)), Text("-"))
+    name = outside(f"draft model on {draft.node}/{place}")
+    return (name, Text("-"), *(Text(size(mib)) for mib in sizes), Text("-"))
 
 
 def _sizes(memory: DeviceReport | HostReport) -> tuple[Text, ...]:

@@ -8,7 +8,7 @@ shift 5
 root=$state/root
 
 mount -t tmpfs -o mode=755 root "$root"
-for top in bin sbin lib lib32 lib64 libx32 usr etc sys; do
+for top in bin sbin lib lib32 lib64 libx32 usr etc; do
     if [ -L "/$top" ]; then
         cp -P "/$top" "$root/$top"
     elif [ -d "/$top" ]; then
@@ -16,7 +16,7 @@ for top in bin sbin lib lib32 lib64 libx32 usr etc sys; do
         mount -o bind,ro "/$top" "$root/$top"
     fi
 done
-mkdir -p "$root/dev/pts" "$root/proc" "$root/root" "$root/run/sshd" "$root/run/node" "$root/tmp" "$root/opt" "$root/var/tmp"
+mkdir -p "$root/dev/pts" "$root/proc" "$root/sys" "$root/root" "$root/run/sshd" "$root/run/node" "$root/tmp" "$root/opt" "$root/var/tmp"
 chmod 1777 "$root/tmp" "$root/var/tmp"
 
 # What the machine's owner installed is not the node's.
@@ -35,6 +35,8 @@ ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
 
 mount -t proc proc "$root/proc"
+# Mounted in its own network namespace, it shows the node's own interfaces.
+mount -t sysfs -o ro sysfs "$root/sys"
 cat "$root/proc/sys/kernel/random/uuid" >"$state/boot_id"
 mount --bind "$state/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount --bind "$state/passwd" "$root/etc/passwd"

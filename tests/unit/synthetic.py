@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clusterctl.llama.layer import Layer
 from clusterctl.llama.model_header import ModelHeader
-from clusterctl.model import MIB, Memory, Offer, Workload
+from clusterctl.model import MIB, UNKNOWN_LINK, Link, Memory, Offer, Workload
 from clusterctl.planning.margins import margin_bytes
 from clusterctl.planning.memory import estimate_memory
 from tests.unit.memory_truth import model_header
@@ -67,9 +67,10 @@ def offer(
     backend: str | None = "cuda",
     gb_s: float | None = None,
     description: str = "",
+    link: Link = UNKNOWN_LINK,
 ) -> Offer:
     endpoint = None if is_local else f"10.0.0.1:{50000 + sum(node.encode())}"
-    return Offer(node, device, description, backend, endpoint, budget_bytes, gb_s)
+    return Offer(node, device, description, backend, endpoint, budget_bytes, gb_s, link)
 
 
 def assignments(count: int, devices: int) -> Iterator[tuple[int, ...]]:
@@ -148,6 +149,7 @@ def small_clusters(draw: st.DrawFn) -> list[Offer]:
             is_local=number >= remote,
             backend=draw(st.sampled_from(["cpu", "cpu", "vulkan"])),
             gb_s=draw(st.sampled_from([10.0, 50.0, 400.0, 2000.0])),
+            link=draw(st.sampled_from([UNKNOWN_LINK, Link(gbit_s=1, round_trip_ms=0.5), Link(0.1, 20)])),
         )
         for number in range(remote + local)
     ]

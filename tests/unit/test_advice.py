@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from clusterctl.llama.model_header import ModelHeader
-from clusterctl.model import MIB, Estimate, Offer, Workload
+from clusterctl.model import MIB, UNKNOWN_LINK, Estimate, Link, Offer, Workload
 from clusterctl.planning.advice import advise
 from clusterctl.planning.estimate import estimate
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.split import Strategy, choose_split
-from clusterctl.planning.token_time import UNKNOWN_LINK, Link
 from tests.unit.memory_truth import model_header
 from tests.unit.synthetic import GIB, even_header, header, layer, offer
 
@@ -26,18 +25,16 @@ def advice(
     workload: Workload = SHORT,
     *,
     strategy: Strategy = "memory",
-    link: Link = UNKNOWN_LINK,
     load_mode: str = "dio",
     has_draft: bool = False,
 ) -> dict[str, str]:
     memory = MemoryModel(model, workload)
-    split = choose_split(memory, offers, strategy, link=link)
+    split = choose_split(memory, offers, strategy)
     found = advise(
         memory,
         split,
         offers,
-        estimate(memory, split, link=link),
-        link=link,
+        estimate(memory, split),
         load_mode=load_mode,
         has_draft=has_draft,
     )
@@ -46,9 +43,10 @@ def advice(
     return {item.code: item.message for item in found}
 
 
-def two_nodes(first_gib: int, second_gib: int) -> list[Offer]:
+def two_nodes(first_gib: int, second_gib: int, link: Link = UNKNOWN_LINK) -> list[Offer]:
     """A worker and a head of the same good speed."""
-    return [offer("worker", first_gib * GIB, gb_s=900), offer("head", second_gib * GIB, gb_s=900, is_local=True)]
+    worker = offer("worker", first_gib * GIB, gb_s=900, link=link)
+    return [worker, offer("head", second_gib * GIB, gb_s=900, is_local=True)]
 
 
 def test_a_good_plan_on_one_device_needs_no_advice() -> None:
@@ -129,10 +127,9 @@ def test_hops_that_take_much_of_a_token_are_named() -> None:
 
 
 def test_a_network_that_is_slow_to_load_over_is_named() -> None:
-    offers = two_nodes(12, 12)
-    assert "about 1 min" in advice(even_header(), offers, link=Link(0.9))["slow-link"]
-    assert "slow-link" not in advice(even_header(), offers, link=Link(10))
-    assert "slow-link" not in advice(even_header(), offers)
+    assert "about 1 min" in advice(even_header(), two_nodes(12, 12, Link(0.9)))["slow-link"]
+    assert "slow-link" not in advice(even_header(), two_nodes(12, 12, Link(10)))
+    assert "slow-link" not in advice(even_header(), two_nodes(12, 12))
 
 
 def test_a_draft_is_suggested_where_a_large_dense_model_is_slow() -> None:

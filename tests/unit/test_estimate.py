@@ -8,12 +8,12 @@ from statistics import fmean
 
 import pytest
 
-from clusterctl.model import Offer, Split, Workload
+from clusterctl.model import Link, Offer, Split, Workload
 from clusterctl.planning.bandwidth import bandwidth_gb_s, is_unified, known_bandwidth_gb_s, unknown_bandwidth_gb_s
 from clusterctl.planning.estimate import decode_tok_s, estimate, time_parts
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.split import Strategy, choose_split
-from clusterctl.planning.token_time import UNKNOWN_LINK, Link, TokenTime
+from clusterctl.planning.token_time import TokenTime
 from tests.unit.memory_truth import model_header
 from tests.unit.synthetic import GIB, even_header, header, layer, offer
 
@@ -45,7 +45,7 @@ class Run:
         ]
         layers = {own.node: part for own, part in zip(offers, self.parts, strict=True)}
         memory = MemoryModel(model, WORKLOAD)
-        return decode_tok_s(memory, choose_split(memory, offers, "manual", layers=layers), UNKNOWN_LINK)
+        return decode_tok_s(memory, choose_split(memory, offers, "manual", layers=layers))
 
 
 # What speed.yaml was fitted to. Active bytes of mixtures of experts are active parameters times bytes per weight.
@@ -109,7 +109,7 @@ def test_of_experts_only_those_in_use_are_read() -> None:
 def test_the_parts_add_up_and_the_largest_is_named() -> None:
     memory = MemoryModel(even_header(32), replace(WORKLOAD, cpu_layers=1))
     split = split_of(memory, offer("slow", 12 * GIB, gb_s=100), offer("fast", 12 * GIB, gb_s=2000))
-    time = TokenTime(memory, UNKNOWN_LINK, 0)
+    time = TokenTime(memory, 0)
     parts = list(time_parts(split, time))
     expected = estimate(memory, split)
     assert 1 / sum(part.seconds for part in parts) == expected.decode_tok_s
@@ -125,21 +125,20 @@ def test_small_models_over_many_hops_are_bound_by_them() -> None:
 
 def test_a_slower_network_makes_decoding_slower() -> None:
     memory = MemoryModel(even_header(32), WORKLOAD)
-    split = split_of(memory, offer("a", 12 * GIB, gb_s=500), offer("b", 12 * GIB, gb_s=500))
-    links = (Link(10, 0.1), Link(1, 0.5), Link(0.1, 5))
-    figures = [estimate(memory, split, link=link).decode_tok_s or 0 for link in links]
+    figures = [
+        decode_tok_s(memory, split_of(memory, *(offer(name, 12 * GIB, gb_s=500, link=link) for name in "ab")))
+        for link in (Link(10, 0.1), Link(1, 0.5), Link(0.1, 5))
+    ]
     assert figures == sorted(figures, reverse=True)
     assert len(set(figures)) == 3
 
 
 def test_a_longer_context_takes_longer_and_a_window_bounds_it() -> None:
     memory = MemoryModel(even_header(4), Workload(context=131072))
-    assert TokenTime(memory, UNKNOWN_LINK, 100_000).read_bytes(0, 5) > TokenTime(
-        memory, UNKNOWN_LINK, 0
-    ).read_bytes(0, 5)
+    assert TokenTime(memory, 100_000).read_bytes(0, 5) > TokenTime(memory, 0).read_bytes(0, 5)
     sliding = header([layer(GIB, is_sliding=True)] * 4)
     windowed = MemoryModel(sliding, Workload(context=131072))
-    depths = [TokenTime(windowed, UNKNOWN_LINK, depth).read_bytes(0, 5) for depth in (0, 50_000, 100_000)]
+    depths = [TokenTime(windowed, depth).read_bytes(0, 5) for depth in (0, 50_000, 100_000)]
     assert depths[0] < depths[1] == depths[2]
 
 
@@ -147,7 +146,7 @@ def test_a_token_reads_the_cache_of_its_own_sequence_alone() -> None:
     workload = Workload(context=65536, slots=4)
     memory = MemoryModel(even_header(4), workload)
     cache = memory.device_memory(0, 5, pipelined=False).kv_bytes
-    read = [TokenTime(memory, UNKNOWN_LINK, depth).read_bytes(0, 5) for depth in (0, 65536)]
+    read = [TokenTime(memory, depth).read_bytes(0, 5) for depth in (0, 65536)]
     assert read[1] - read[0] == cache // 4
 
 
@@ -161,9 +160,8 @@ def test_everything_on_the_cpu_has_an_estimate_too() -> None:
 
 def test_loading_is_unknown_where_the_network_is() -> None:
     memory = MemoryModel(even_header(32), WORKLOAD)
-    remote = split_of(memory, offer("a", 30 * GIB))
-    assert estimate(memory, remote).load_s is None
-    assert estimate(memory, remote, link=Link(10)).load_s is not None
+    assert estimate(memory, split_of(memory, offer("a", 30 * GIB))).load_s is None
+    assert estimate(memory, split_of(memory, offer("a", 30 * GIB, link=Link(10)))).load_s is not None
     assert estimate(memory, split_of(memory, offer("a", 30 * GIB, is_local=True))).load_s is not None
 
 
@@ -171,8 +169,8 @@ def test_loading_is_unknown_where_the_network_is() -> None:
 def test_published_loading_times_are_met(model_gib: int, published_s: float) -> None:
     """Two Strix Halo over USB4 with 9.4 Gbit/s, half of the model remote."""
     memory = MemoryModel(header([layer(model_gib * GIB // 60)] * 60), WORKLOAD)
-    split = split_of(memory, offer("a", 120 * GIB), offer("b", 120 * GIB, is_local=True))
-    assert estimate(memory, split, link=Link(9.4)).load_s == pytest.approx(published_s, rel=0.1)
+    split = split_of(memory, offer("a", 120 * GIB, link=Link(9.4)), offer("b", 120 * GIB, is_local=True))
+    assert estimate(memory, split).load_s == pytest.approx(published_s, rel=0.1)
 
 
 # --- bandwidth of devices -------------------------------------------------------------------------------

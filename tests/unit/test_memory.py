@@ -224,3 +224,13 @@ def test_contexts_are_padded_as_llama_cpp_pads_them() -> None:
 
 def test_a_measured_architecture_has_no_notes() -> None:
     assert all(not model_header(model).notes for model in model_names())
+
+
+def test_drafted_tokens_want_logits_of_their_own() -> None:
+    header = model_header("llama31-8b-Q4_K_M")
+    plain = Workload(context=4096)
+    memories = [
+        MemoryModel(header, replace(plain, draft_tokens=tokens)).host_memory(pipelined=False).compute_bytes
+        for tokens in (0, 16)
+    ]
+    assert memories[1] - memories[0] == 16 * 4 * header.n_vocab

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from clusterctl.errors import PlanDoesNotFit, UsageError
 from clusterctl.llama.model_header import ModelHeader
-from clusterctl.model import MIB, Memory, Offer, Split, Workload
+from clusterctl.model import MIB, Link, Memory, Offer, Split, Workload
 from clusterctl.planning.memory import MemoryModel, estimate_memory
 from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.split import Strategy, choose_split
-from clusterctl.planning.token_time import Link
 from tests.unit.memory_truth import model_header, model_names
 from tests.unit.synthetic import GIB, even_header, offer, small_clusters, small_models, small_workloads
 
@@ -279,10 +278,19 @@ def test_fast_devices_are_filled_before_slow_ones() -> None:
 
 def test_a_remote_device_must_save_more_than_its_hop_costs() -> None:
     header = even_header(8, layer_mib=20)
-    offers = [offer("remote", 8 * GIB, gb_s=1000), offer("own", 8 * GIB, gb_s=300, is_local=True)]
+    remote = offer("remote", 8 * GIB, gb_s=1000, link=Link(10, 0.2))
+    offers = [remote, offer("own", 8 * GIB, gb_s=300, is_local=True)]
     assert slots_of(choose_split(memory_of(header), offers, "speed")) == {"own": 9}
     large = even_header(8, layer_mib=700)
-    assert slots_of(choose_split(memory_of(large), offers, "speed", link=Link(10, 0.2))) == {"remote": 9}
+    assert slots_of(choose_split(memory_of(large), offers, "speed")) == {"remote": 9}
+
+
+def test_of_two_equal_workers_the_one_behind_the_better_network_is_taken() -> None:
+    offers = [
+        offer("wireless", 20 * GIB, gb_s=1000, link=Link(0.2, 15)),
+        offer("wired", 20 * GIB, gb_s=1000, link=Link(10, 0.2)),
+    ]
+    assert slots_of(choose_split(memory_of(even_header(8)), offers, "speed")) == {"wired": 9}
 
 
 def test_half_of_the_context_counts_for_speed() -> None:

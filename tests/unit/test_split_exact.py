@@ -15,7 +15,7 @@ from clusterctl.planning.memory import MemoryModel, estimate_memory
 from clusterctl.planning.placement import layer_devices
 from clusterctl.planning.proportional import apportion
 from clusterctl.planning.split import Strategy, choose_split
-from clusterctl.planning.token_time import Link, TokenTime
+from clusterctl.planning.token_time import TokenTime
 from tests.unit.synthetic import (
     GIB,
     assignments,
@@ -28,7 +28,6 @@ from tests.unit.synthetic import (
     small_workloads,
 )
 
-LINK = Link(gbit_s=1, round_trip_ms=0.5)
 strategies: st.SearchStrategy[Strategy] = st.sampled_from(("memory", "speed"))
 host_budgets = st.none() | st.integers(150, 900).map(lambda mib: mib * MIB)
 
@@ -41,7 +40,7 @@ def slots_by_offer(split: Split, offers: list[Offer]) -> tuple[int, ...]:
 def time_s(model: ModelHeader, workload: Workload, offers: list[Offer], slots: tuple[int, ...]) -> float:
     """Seconds per token at half the context, from the time of each slot alone."""
     memory = MemoryModel(model, workload)
-    time = TokenTime(memory, LINK, memory.shape.cells // 2)
+    time = TokenTime(memory, memory.shape.cells // 2)
     total = 0.0
     for own, (first, end) in zip(offers, ranges_of(slots, workload.cpu_layers), strict=True):
         if first < end:
@@ -64,9 +63,9 @@ def test_a_split_is_found_wherever_one_fits(
     memory = MemoryModel(model, workload)
     if not possible:
         with pytest.raises(PlanDoesNotFit):
-            choose_split(memory, offers, strategy, host_budget_bytes=host_budget, link=LINK)
+            choose_split(memory, offers, strategy, host_budget_bytes=host_budget)
         return
-    split = choose_split(memory, offers, strategy, host_budget_bytes=host_budget, link=LINK)
+    split = choose_split(memory, offers, strategy, host_budget_bytes=host_budget)
     chosen = slots_by_offer(split, offers)
     assert chosen in possible
     devices, host = estimate_memory(model, workload, split.tensor_split)

@@ -10,10 +10,11 @@ from clusterctl.llama.vendor_tools import (
     CardMemory,
     ComputeApp,
     parse_compute_apps,
-    parse_meminfo,
+    parse_host_memory,
     parse_nvidia_memory,
     parse_rocm_memory,
 )
+from clusterctl.model import HostMemory
 from tests.unit.sample_expectations import NAMES, sample
 
 APPS = """pid, process_name, used_gpu_memory [MiB]
@@ -86,17 +87,29 @@ def test_text_that_is_not_of_rocm_smi_is_unknown(text: str) -> None:
 
 def test_total_and_available_memory_are_read_from_meminfo() -> None:
     text = "MemTotal:       24684192 kB\nMemFree:        20000000 kB\nMemAvailable:   23552000 kB\n"
-    assert parse_meminfo(text) == (24105, 23000)
+    assert parse_host_memory(text) == HostMemory(24105, 23000)
 
 
 def test_a_kernel_without_available_memory_leaves_it_unknown() -> None:
-    assert parse_meminfo("MemTotal:       24684192 kB\n") == (24105, None)
-    assert parse_meminfo("cat: /proc/meminfo: No such file or directory") == (None, None)
+    assert parse_host_memory("MemTotal:       24684192 kB\n") == HostMemory(24105, None)
+    assert parse_host_memory("cat: /proc/meminfo: No such file or directory") == HostMemory(None, None)
+
+
+def test_on_macos_pages_that_can_be_had_at_once_count_as_available() -> None:
+    text = (
+        "hw.memsize: 137438953472\nhw.pagesize: 16384\n"
+        "Mach Virtual Memory Statistics: (page size of 16384 bytes)\n"
+        "Pages free:                             1000000.\nPages active:                           3000000.\n"
+        "Pages inactive:                          500000.\nPages speculative:                       100000.\n"
+    )
+    assert parse_host_memory(text) == HostMemory(131072, 25000)
+    assert parse_host_memory(text.partition("Mach")[0]) == HostMemory(131072, None)
 
 
 @given(st.text() | st.sampled_from(NAMES).map(sample))
 def test_any_text_is_read_without_a_crash(text: str) -> None:
-    sizes = [parse_meminfo(text)]
+    host = parse_host_memory(text)
+    sizes = [(host.total_mib, host.available_mib)]
     sizes += [(card.total_mib, card.free_mib) for card in parse_nvidia_memory(text) or ()]
     sizes += [(card.total_mib, card.free_mib) for card in parse_rocm_memory(text) or ()]
     sizes += [(app.pid, app.used_mib) for app in parse_compute_apps(text)]

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Take a sample of every link from this node: lines "NODE ROUND_TRIP_MS MBIT_S", or "NODE - REASON".
 # SECONDS, then NODE ADDRESS PORT for each
 command -v perl >/dev/null 2>&1 || exit 3

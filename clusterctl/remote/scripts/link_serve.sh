@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Serve one sample of a link: send BYTES zeros to whoever takes them all, for at most SECONDS.
 # ADDRESS PORT BYTES SECONDS
 command -v perl >/dev/null 2>&1 || exit 3

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The cluster's lock on its head: a directory, so that making it is atomic; a lease, so that nobody blocks for ever.
 # ACTION CLUSTER TOKEN LEASE_S OWNER
 # Prints the owner of the lock and its age in seconds where it is another's; exits 0 only if ACTION was done.
@@ -8,16 +9,16 @@ lease=$4
 owner=$5
 lock=$state/lock
 
-age() { # seconds since the holder last said that it lives
-    beat=$(file_stamp "$lock/beat" 2>/dev/null | cut -d' ' -f2)
+age() { # seconds since the holder last said that it lives; before it first does so, since the lock was made
+    beat=$({ file_stamp "$lock/beat" || file_stamp "$lock"; } 2>/dev/null | cut -d' ' -f2)
     [ -n "$beat" ] && echo $(($(date +%s) - beat)) || echo "$lease"
 }
 
 take() {
-    mkdir -p "$state" && mkdir "$lock" 2>/dev/null || return 1
-    printf '%s' "$token" >"$lock/token"
-    printf '%s' "$owner" >"$lock/owner.json"
-    touch "$lock/beat"
+    mkdir -p "$state" && mkdir "$lock" || return 1
+    printf '%s' "$token" >"$lock/token" && printf '%s' "$owner" >"$lock/owner.json" && touch "$lock/beat" && return
+    drop
+    return 1
 }
 
 mine() { [ "$(cat "$lock/token" 2>/dev/null)" = "$token" ]; }
@@ -37,7 +38,7 @@ take_expired() {
     stamp=$(file_stamp "$guard" 2>/dev/null | cut -d' ' -f2)
     [ -z "$stamp" ] || [ $(($(date +%s) - stamp)) -lt "$lease" ] || rmdir "$guard"
     mkdir "$guard" 2>/dev/null || return 1
-    [ "$(age)" -lt "$lease" ] || { drop && take; }
+    [ "$(age)" -lt "$lease" ] || { drop; take; }
     taken=$?
     rmdir "$guard"
     [ "$taken" -eq 0 ] && mine
@@ -45,8 +46,10 @@ take_expired() {
 
 case $action in
 acquire)
-    take && exit 0
-    if [ "$(age)" -ge "$lease" ] && take_expired; then exit 0; fi
+    take && exit
+    # Given back meanwhile; or it can't be made, and `mkdir` has said why.
+    [ -d "$lock" ] || { take; exit; }
+    if [ "$(age)" -ge "$lease" ] && take_expired; then exit; fi
     show
     exit 3
     ;;

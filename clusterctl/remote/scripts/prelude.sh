@@ -20,21 +20,86 @@ in_home() { # PATH
     esac
 }
 
-bounded() { # SECONDS PROGRAM...
-    if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift && "$@"; fi
+# The values of variables are exported: as arguments of `env` they would show in process lists.
+is_assignment() { # WORD
+    case $1 in /*) false ;; *=*) ;; *) false ;; esac
 }
 
-case $(uname -s) in
-Linux)
-    boot_id() { cat /proc/sys/kernel/random/boot_id; }
-    # Field 22 of stat; the program name before it may hold blanks and parentheses.
-    process_start() { sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
+bounded() { # SECONDS VARIABLE=VALUE... PROGRAM ARGUMENT...
+    (
+        limiter=$(command -v timeout) && limiter="$limiter $1"
+        shift
+        while is_assignment "$1"; do
+            export "${1?}"
+            shift
+        done
+        # shellcheck disable=SC2086 # two words, or none where there is no `timeout`
+        exec $limiter "$@"
+    )
+}
+
+# Many nodes may share one processor, so what the shell can do itself starts no program.
+machine=$(uname -snm)
+case $machine in
+Linux*)
+    boot_id() { read -r boot_of_now </proc/sys/kernel/random/boot_id && echo "$boot_of_now"; }
+    # The program's name, before the last parenthesis, may hold blanks and parentheses of its own.
+    process_facts() { { read -r facts <"/proc/$1/stat" && echo "${facts##*) }"; } 2>/dev/null; }
+    process_start() { # PID: field 22 of the whole line
+        # shellcheck disable=SC2046 # fields are wanted
+        set -- $(process_facts "$1")
+        [ $# -lt 20 ] || { shift 19 && echo "$1"; }
+    }
     # A zombie has ended: only its parent has not looked yet.
-    process_lives() { case $(sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null) in "" | [ZX]*) false ;; esac }
-    # Through a pipe, since files of /proc claim to be empty and `cmp` believes them.
-    same_arguments() { tr '\0' '\n' <"/proc/$1/cmdline" | cmp -s - "$2"; } # PID FILE
+    process_lives() { case $(process_facts "$1") in "" | [ZX]*) false ;; esac }
+    # All but the program itself: a wrapper script may have become another program, or have its shell before it.
+    same_arguments() { # PID FILE
+        case $(tr '\0' '\n' <"/proc/$1/cmdline") in *"$(sed '1s/.*//' "$2")") ;; *) false ;; esac
+    }
     program_of() { readlink "/proc/$1/exe"; }
+    # A process's state, the seconds of a processor that it has used (Linux counts hundredths), the KiB it holds.
+    vitals() { # PID
+        held=
+        while read -r key value _; do [ "$key" != VmRSS: ] || held=$value; done <"/proc/$1/status"
+        # shellcheck disable=SC2046 # fields are wanted
+        set -- $(process_facts "$1")
+        [ $# -lt 13 ] || echo "$1 $(((${12} + ${13}) / 100)).$(((${12} + ${13}) / 10 % 10)) $held"
+    } 2>/dev/null
+    # Bytes that a process has read, holds and has brought over the network, one figure a line.
+    activity() { # PID
+        {
+            sed -n -e 's/^rchar: //p' -e 's/^read_bytes: //p' "/proc/$1/io"
+            awk '/^VmRSS:/ {print $2 * 1024}' "/proc/$1/status"
+            ss -Htinp | awk -v owner="pid=$1," '
+                !/^[ \t]/ {own = index($0, owner); next}
+                own {
+                    while (match($0, /bytes_(acked|received):[0-9]+/)) {
+                        split(substr($0, RSTART, RLENGTH), pair, ":")
+                        print pair[2]
+                        $0 = substr($0, RSTART + RLENGTH)
+                    }
+                }'
+        } 2>/dev/null
+    }
     memory() { cat /proc/meminfo; }
+    # Lines "CARD TOTAL USED" in bytes (kernel: gpu/amdgpu/driver-misc).
+    amd_cards() {
+        for place in /sys/class/drm/card*/device; do
+            { read -r total <"$place/mem_info_vram_total" && read -r used <"$place/mem_info_vram_used"; } 2>/dev/null ||
+                continue
+            place=${place%/device}
+            echo "${place##*/} $total $used"
+        done
+    }
+    # What the kernel's drivers say that a process holds of cards: "DRIVER BYTES" of compute on AMD, and the
+    # `drm-` lines of every open card (kernel: gpu/drm-usage-stats).
+    device_memory() { # PID
+        for file in "/sys/class/kfd/kfd/proc/$1"/vram_*; do
+            { read -r held <"$file" && echo "kfd $held"; } 2>/dev/null
+        done
+        cat "/proc/$1"/fdinfo/* 2>/dev/null | grep '^drm-'
+        true
+    }
     addresses() { ip -4 -o addr show || ifconfig; }
     # Lines "NAME STATE TYPE MBIT DRIVER KIND LOWER,LOWER"; `-` stands for what the kernel does not tell.
     interfaces() {
@@ -43,8 +108,11 @@ Linux)
             read -r state <"$place/operstate"
             read -r type <"$place/type"
             read -r speed <"$place/speed"
-            driver=$(readlink "$place/device/driver")
-            kind=$(sed -n 's/^DEVTYPE=//p' "$place/uevent")
+            driver='' kind=''
+            [ ! -e "$place/device/driver" ] || driver=$(readlink "$place/device/driver")
+            while IFS='=' read -r key value; do
+                [ "$key" != DEVTYPE ] || kind=$value
+            done <"$place/uevent"
             [ ! -f "$place/tun_flags" ] || kind=tun
             for below in "$place"/lower_*; do
                 [ ! -e "$below" ] || lower=$lower,${below##*/lower_}
@@ -64,15 +132,22 @@ Linux)
         done
     }
     file_stamp() { stat -L -c '%s %Y' "$@"; }
-    libraries_of() { ldd "$1"; }
+    # What ldd does, without its shell; a static program only prints its usage.
+    libraries_of() { LD_TRACE_LOADED_OBJECTS=1 "$1" --help; }
     ;;
 *)
     boot_id() { sysctl -n kern.boottime; }
     process_start() { ps -o lstart= -p "$1" 2>/dev/null; }
     process_lives() { case $(ps -o state= -p "$1" 2>/dev/null) in "" | Z*) false ;; esac }
-    same_arguments() { test "$(ps -ww -o args= -p "$1")" = "$(tr '\n' ' ' <"$2" | sed 's/ $//')"; }
+    same_arguments() {
+        case $(ps -ww -o args= -p "$1") in *"$(sed '1s/.*//' "$2" | tr '\n' ' ' | sed 's/ $//')") ;; *) false ;; esac
+    }
     program_of() { ps -o comm= -p "$1"; }
+    vitals() { ps -o state= -o time= -o rss= -p "$1"; }
+    activity() { :; }
     memory() { sysctl hw.memsize hw.pagesize && vm_stat; }
+    amd_cards() { :; }
+    device_memory() { :; }
     addresses() { ifconfig; }
     interfaces() { networksetup -listallhardwareports && ifconfig; }
     sockets() { lsof -nP -iTCP -FpcnT 2>/dev/null; }
@@ -103,13 +178,11 @@ fingerprint() { # PROGRAM
     for file in "$beside"/lib*ggml* "$beside"/lib*llama* "$beside"/lib*mtmd*; do
         [ -f "$file" ] && set -- "$@" "$file"
     done
-    file_stamp "$@" | cksum | tr ' ' '-'
+    file_stamp "$@" | cksum
 }
 
 system() {
-    uname -s
-    uname -m
-    hostname
+    echo "$machine"
     id -un
     boot_id
     date +%s

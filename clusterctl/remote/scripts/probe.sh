@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # All facts of a node in one round trip.
 # ROLE is head, worker, or survey for a node that has none yet: then both programs are asked.
 # CLUSTER ROLE BIN_DIR PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
@@ -29,29 +30,30 @@ while [ "$count" -gt 0 ]; do
 done
 
 # The non-interactive PATH of SSH is short, so the places where people build and unpack are looked at too.
-places() {
-    if [ -n "$bin_dir" ]; then
-        printf '%s\n' "$bin_dir" "$bin_dir/bin" "$bin_dir/build/bin"
-        return
-    fi
-    printf '%s\n' "$PATH" | tr ':' '\n'
+if [ -n "$bin_dir" ]; then
+    places=$bin_dir:$bin_dir/bin:$bin_dir/build/bin
+else
+    places=$PATH
     for root in "$HOME" /opt /usr/local /opt/homebrew; do
-        printf '%s\n' "$root/llama.cpp/build/bin" "$root/llama.cpp/bin" "$root/llama.cpp" "$root/bin"
+        places=$places:$root/llama.cpp/build/bin:$root/llama.cpp/bin:$root/llama.cpp:$root/bin
     done
-    printf '%s\n' "$HOME/.local/bin"
-}
+    places=$places:$HOME/.local/bin
+fi
 
-find_program() { # NAME: the first executable of that name
-    places | while read -r place; do
-        [ -x "$place/$1" ] && [ -f "$place/$1" ] && printf '%s\n' "$place/$1" && break
+find_program() { # NAME: puts the first executable of that name into `found`
+    found=
+    IFS=:
+    for place in $places; do
+        [ -x "$place/$1" ] && [ -f "$place/$1" ] && found=$place/$1 && break
     done
+    unset IFS
 }
 
 run_for() { # NAME PROGRAM ARGUMENTS...: in the background; programs may take seconds to greet their GPUs
     name=$1
     shift
     {
-        bounded 25 env "$@" >"$work/$name" 2>&1
+        bounded 25 "$@" >"$work/$name" 2>&1
         echo $? >"$work/$name.status"
     } &
 }
@@ -77,11 +79,15 @@ models() {
     done
 }
 
-server=$(find_program llama-server)
-[ -n "$server" ] || unified=$(find_program llama)
-head=${server:-${unified:-}}
-worker_new=$(find_program ggml-rpc-server)
-worker_old=$(find_program rpc-server)
+find_program llama-server
+server=$found
+find_program llama
+unified=$found
+head=${server:-$unified}
+find_program ggml-rpc-server
+worker_new=$found
+find_program rpc-server
+worker_old=$found
 worker=${worker_new:-$worker_old}
 
 if [ -n "$worker" ] && [ "$role" != head ]; then
@@ -117,7 +123,10 @@ for program in "$head" "$worker_new" "$worker_old"; do
 done
 [ -z "$head" ] || [ "$role" = worker ] || code_sections "" "$head"
 [ -z "$worker" ] || [ "$role" = head ] || code_sections worker_ "$worker"
-[ "$role" != survey ] || section models 0 "$(models)"
+if [ "$role" = survey ]; then
+    section models 0 "$(models)"
+    section ssh 0 "${SSH_CONNECTION:-}"
+fi
 records "$state"
 [ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"
 

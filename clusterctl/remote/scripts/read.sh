@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Print BYTES bytes of a file from OFFSET on.
 # FILE OFFSET BYTES
 file=$(in_home "$1")

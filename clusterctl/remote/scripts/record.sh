@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Write down, or remove, which nodes belong to a cluster.
 # CLUSTER TEXT: an empty TEXT removes the record.
 state=$(state_directory "$1")

@@ -1,10 +1,12 @@
+# shellcheck shell=sh
 # Start one program of a node, detached, and leave a record of it.
-# CLUSTER NODE RECORD ENV_COUNT VARIABLE=VALUE... PROGRAM ARGUMENT...
+# CLUSTER NODE LOG_BYTES RECORD ENV_COUNT VARIABLE=VALUE... PROGRAM ARGUMENT...
 # Prints the state, the process number and, if it has ended, the exit status.
 directory=$(state_directory "$1")/nodes/$2
-record=$3
-count=$4
-shift 4
+log_bytes=$3
+record=$4
+count=$5
+shift 5
 
 state=$(process_state "$directory")
 if [ "$state" = running ]; then
@@ -13,30 +15,57 @@ if [ "$state" = running ]; then
 fi
 
 mkdir -p "$directory" || exit 1
-rm -f "$directory/process" "$directory/exit"
+rm -f "$directory/process" "$directory/exit" "$directory/log" "$directory/log.old"
+echo 0 >"$directory/log.start"
 printf '%s' "$record" >"$directory/record.json" || exit 1
 
-# The program replaces `env`, so its arguments are what follows the variables.
+# The program's arguments are what follows the variables.
 (
     shift "$count"
     printf '%s\n' "$@"
 ) >"$directory/argv" || exit 1
 fingerprint "$(sed -n 1p "$directory/argv")" >"$directory/fingerprint"
 
-# The supervisor outlives this script only to write down how the program ended.
+# Keep the log short from beside it: a pipe to a program that does so could block or end the writer. The log is
+# open for appending, so it may be emptied under its writer; what is written in that instant is lost.
+bound_log() {
+    # `$!` is the program's until a nap has begun.
+    trap '[ $! = "$pid" ] || kill $!; exit' TERM
+    while process_lives "$pid"; do
+        sleep 5 &
+        wait $!
+        size=$(wc -c <"$directory/log")
+        [ "$size" -gt "$log_bytes" ] || continue
+        tail -c "$log_bytes" "$directory/log" >"$directory/log.old"
+        : >"$directory/log"
+        echo $(($(cat "$directory/log.start") + size)) >"$directory/log.start"
+    done
+}
+
+# The supervisor outlives this script only to keep the log short and to write down how the program ended.
 supervise() {
-    env "$@" &
+    (
+        while is_assignment "$1"; do
+            export "${1?}"
+            shift
+        done
+        exec "$@"
+    ) &
     pid=$!
     printf '%s\n%s\n%s\n' "$pid" "$(process_start "$pid")" "$(boot_id)" >"$directory/process.new"
     mv "$directory/process.new" "$directory/process"
+    bound_log &
+    keeper=$!
     wait "$pid"
     status=$?
+    kill "$keeper" 2>/dev/null
+    wait "$keeper" 2>/dev/null
     [ ! -d "$directory" ] || echo "$status" >"$directory/exit"
 }
 trap '' HUP
 (
     # Redirected for good: a redirected function call would keep copies that hold the caller's channel open.
-    exec </dev/null >"$directory/log" 2>&1
+    exec </dev/null >>"$directory/log" 2>&1
     supervise "$@"
 ) &
 

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # End the program of a record, prove that it is gone, and remove the record. Signals nothing else.
 # CLUSTER NODE GRACE_S
 # Prints: absent | ended | stopped | killed | stuck

@@ -1,0 +1,20 @@
+"""What `check` will say of an inventory that `init` is about to write, known without asking the nodes again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clusterctl.cluster.examine import Examination, check_report
+from clusterctl.cluster.preflight import judge_node
+from clusterctl.cluster.skew import judge_skew
+from clusterctl.cluster.survey import Site
+from clusterctl.cluster.ways import Ways
+from clusterctl.config.inventory import Inventory
+from clusterctl.reports import CheckReport
+
+
+def foresee_check(inventory: Inventory, sites: Sequence[Site]) -> CheckReport:
+    """Judge the sites as the nodes of this inventory; only the ways between them are not known yet."""
+    facts = {site.name: site.facts(inventory.node(site.name).role) for site in sites}
+    problems = {name: judge_node(inventory, None, inventory.node(name), own) for name, own in facts.items()}
+    return check_report(inventory, Examination(facts, {}, judge_skew(inventory, facts), problems, Ways()))

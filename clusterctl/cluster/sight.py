@@ -1,0 +1,131 @@
+"""Everything that one look at a cluster shows, before it is judged. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from clusterctl.cluster.head_api import Health
+from clusterctl.cluster.membership import Member, Membership, parse_membership
+from clusterctl.cluster.node_memory import NodeMemory
+from clusterctl.cluster.observation import Observation
+from clusterctl.cluster.progress import Motion
+from clusterctl.cluster.record import Process
+from clusterctl.errors import ClusterctlError
+from clusterctl.llama.diagnosis import Diagnosis
+from clusterctl.model import Role
+from clusterctl.reports import ProgressReport, TrafficReport
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A program on record, and the node whose machine keeps the record."""
+
+    node: str
+    process: Process
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One look at a cluster.
+
+    `named_head` is the head of the inventory. `weights_mib` is where the head's log says that weights went, by
+    endpoint or by its own buffers; `None` if the log does not reach back so far. `cause` is why a program died,
+    and on which node.
+    """
+
+    named_head: str
+    seen: Mapping[str, Observation]
+    unreachable: Mapping[str, ClusterctlError] = field(default_factory=dict)
+    health: Health | None = None
+    traffic: TrafficReport = field(default_factory=TrafficReport)
+    progress: ProgressReport = field(default_factory=ProgressReport)
+    memory: Mapping[str, NodeMemory] = field(default_factory=dict)
+    weights_mib: Mapping[str, float] | None = None
+    cause: tuple[str, Diagnosis] | None = None
+
+    @property
+    def membership(self) -> Membership | None:
+        """What is on record of the cluster."""
+        return find_membership(self.seen, self.named_head)
+
+    @property
+    def head(self) -> str:
+        """The head that is on record, else the inventory's."""
+        return head_of(self.membership, self.named_head)
+
+    @property
+    def head_process(self) -> Process | None:
+        """The head's process as its node has it on record."""
+        return self.programs[self.head].process if self.head in self.programs else None
+
+    @property
+    def programs(self) -> Mapping[str, Found]:
+        """Every program on record, by its node's name."""
+        return programs_of(self.seen)
+
+    @property
+    def workers(self) -> tuple[Member, ...]:
+        """The workers of the cluster on record; without one, those that have something on record themselves."""
+        if self.membership is not None:
+            return tuple(member for member in self.membership.members if member.role is Role.WORKER)
+        return tuple(
+            Member(name, Role.WORKER, None, found.process.record.address, found.process.record.port)
+            for name, found in self.programs.items()
+            if found.process.record.role is Role.WORKER
+        )
+
+    @property
+    def orphans(self) -> Mapping[str, Found]:
+        """Running programs that belong to no cluster on record; none if the record can't be seen."""
+        return orphans_of(self.seen, self.named_head)
+
+    @property
+    def motion(self) -> Motion:
+        """What the programs have done so far."""
+        workers = {member.name for member in self.workers}
+        head = self.seen.get(self.head)
+        vitals = {name: v for observation in self.seen.values() for name, v in observation.vitals.items()}
+        moved = {name: n for observation in self.seen.values() for name, n in observation.moved_bytes.items()}
+        return Motion(
+            moved_bytes={name: count for name, count in moved.items() if name in workers},
+            worker_s={
+                name: each.processor_s
+                for name, each in vitals.items()
+                if name in workers and each.processor_s is not None
+            },
+            head_s=head.vitals[self.head].processor_s if head and self.head in head.vitals else None,
+        )
+
+
+def find_membership(seen: Mapping[str, Observation], head: str) -> Membership | None:
+    """Return what is on record of a cluster: on its head, or on another node that was its head before."""
+    own = seen.get(head)
+    for observation in (*([own] if own else []), *seen.values()):
+        if membership := parse_membership(observation.membership):
+            return membership
+    return None
+
+
+def head_of(membership: Membership | None, named: str) -> str:
+    """Return the name of the head on record, `named` if there is none."""
+    members = membership.members if membership else ()
+    return next((member.name for member in members if member.role is Role.HEAD), named)
+
+
+def programs_of(seen: Mapping[str, Observation]) -> dict[str, Found]:
+    """Return every program on record; nodes on one machine see each other's, and each is told by its own node."""
+    found = {n: Found(node, process) for node, own in seen.items() for n, process in own.processes.items()}
+    return found | {n: Found(n, process) for n, own in seen.items() if (process := own.process(n))}
+
+
+def orphans_of(seen: Mapping[str, Observation], head: str) -> dict[str, Found]:
+    """Return the running programs that no record of a cluster counts.
+
+    None if the head's machine can't be seen: they may well belong to the cluster that it has on record.
+    """
+    membership = find_membership(seen, head)
+    if head not in seen and membership is None:
+        return {}
+    members = {member.name for member in membership.members} if membership else set()
+    return {n: found for n, found in programs_of(seen).items() if found.process.runs and n not in members}

@@ -1,0 +1,123 @@
+"""`up` that is interrupted, and `up` that is killed, in each of its phases."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lab.conftest import MakeLab
+from tests.lab.lab import Lab, NodeSpec
+from tests.lab.operator import Operator, operator_of, remains
+from tests.lab.test_lab_itself import wait_until
+
+# What `up` has just said when it is stopped. From the last one on it waits for a model that takes minutes.
+MOMENTS = (
+    "plan the split",
+    "put the cluster on record",
+    "start the workers",
+    "verify the workers",
+    "start the head",
+)
+
+
+@pytest.fixture(scope="module")
+def lab(make_lab: MakeLab) -> Lab:
+    lab = make_lab([NodeSpec("head", models=True), NodeSpec("worker")])
+    lab.nodes["worker"].limit_link(mbit=2, networks=["private"])
+    return lab
+
+
+@pytest.fixture
+def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    yield operator_of(lab, tmp_path_factory.mktemp("operator"), workers=["worker"])
+    assert remains(lab) == {}
+
+
+def test_while_it_loads_status_says_so(operator: Operator) -> None:
+    operator.succeed("up", "--no-wait")
+    wait_until(lambda: operator.status()["head"]["health"] == "loading")
+    status = operator.succeed("status", "--json").document
+    assert (status["state"], status["problems"]) == ("loading", [])
+    operator.succeed("down")
+
+
+def test_a_cluster_that_is_not_ready_in_time_is_undone(operator: Operator) -> None:
+    late = operator.run("up", "--timeout", "1")
+    assert late.exit_code == 7
+    assert "--timeout" in late.stderr
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_interrupted_up_leaves_nothing(operator: Operator, moment: str, sent: signal.Signals) -> None:
+    with operator.running("up") as up:
+        up.wait_for(moment)
+        interrupted = up.interrupt(sent)
+    assert interrupted.exit_code == 130
+    assert remains(operator.lab) == {}
+    assert operator.status()["state"] == "down"
+
+
+def test_a_second_interrupt_leaves_the_rest_and_says_what(lab: Lab, operator: Operator) -> None:
+    with operator.running("up") as up:
+        up.wait_for("start the head  head")
+        lab.nodes["worker"].limit_cpu(0.02)  # so that its undo takes long
+        up.send(signal.SIGINT)
+        up.wait_for("start the head  undone")
+        interrupted = up.interrupt()
+        lab.nodes["worker"].limit_cpu(1)
+    assert interrupted.exit_code == 130
+    assert "not undone: `start the workers`, `put the cluster on record`" in interrupted.stderr
+    assert remains(lab)["head"].programs == ()
+    operator.succeed("down")
+
+
+def test_a_reader_who_leaves_does_not_stop_the_work(operator: Operator) -> None:
+    with operator.running("up", "--no-wait") as up:
+        up.wait_for("look at the nodes")
+        up.close_stderr()
+        assert up.finish().exit_code == 0
+    operator.succeed("down")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_after_a_killed_up_status_is_true_and_down_clears_all(lab: Lab, operator: Operator, moment: str) -> None:
+    with operator.running("up") as up:
+        up.wait_for(moment)
+        killed = up.interrupt(signal.SIGKILL)
+        pid = up.pid
+    assert killed.exit_code == -signal.SIGKILL
+
+    held = operator.run("up")
+    assert held.exit_code == 8
+    assert f"(pid {pid})" in held.stderr
+    assert "clusterctl unlock" in held.stderr
+    operator.succeed("unlock")
+    assert operator.succeed("unlock").stdout == "there was no lock\n"
+
+    seen = operator.status()
+    found = {process.argv[0]: process.pid for node in lab.nodes.values() for process in node.processes()}
+    assert seen["head"]["pid"] == found.get("/opt/llama.cpp/bin/llama-server")
+    workers = [worker["pid"] for worker in seen["workers"] if worker["pid"]]
+    assert workers == [pid for program, pid in found.items() if program.endswith("ggml-rpc-server")]
+
+    operator.succeed("down")
+    assert remains(lab) == {}
+    assert operator.status()["state"] == "down"
+
+
+def test_up_works_after_one_that_was_killed(lab: Lab, operator: Operator) -> None:
+    with operator.running("up") as up:
+        up.wait_for("start the head")
+        up.interrupt(signal.SIGKILL)
+    operator.succeed("unlock")
+    lab.nodes["worker"].restore_link()
+    try:
+        up_again = operator.succeed("up")
+        assert operator.status()["state"] == "up"
+    finally:
+        lab.nodes["worker"].limit_link(mbit=2, networks=["private"])
+    assert up_again.stderr
+    operator.succeed("down")

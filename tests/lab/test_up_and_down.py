@@ -1,0 +1,117 @@
+"""Ways of bringing a cluster up, and that nothing is left of it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lab.conftest import MakeLab
+from tests.lab.lab import Lab, NodeSpec
+from tests.lab.operator import HTTP_PORT, Operator, operator_of, remains
+
+CYCLES = 20
+
+
+@pytest.fixture(scope="module")
+def lab(make_lab: MakeLab) -> Lab:
+    return make_lab([NodeSpec("head", models=True), NodeSpec("worker")])
+
+
+@pytest.fixture
+def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    yield operator_of(lab, tmp_path_factory.mktemp("operator"), workers=["worker"])
+    assert remains(lab) == {}
+
+
+def test_a_dry_run_changes_nothing(lab: Lab, operator: Operator) -> None:
+    would = operator.succeed("up", "--dry-run", "--json").document
+    assert (would["ok"], would["changed"]) == (True, False)
+    steps = {(step["title"], step["node"]): step["outcome"] for step in would["steps"]}
+    assert steps["start the worker", "worker"] == steps["start the head", "head"] == "would change"
+    assert remains(lab) == {}
+
+    operator.succeed("up")
+    standing = remains(lab)
+    for arguments in (("down",), ("up",), ("up", "--replace")):
+        assert operator.succeed(*arguments, "--dry-run", "--json").document["changed"] is False
+        assert remains(lab) == standing
+    operator.succeed("down")
+
+
+def test_down_says_whether_there_was_anything(operator: Operator) -> None:
+    operator.succeed("up")
+    assert operator.succeed("status", "--json").document["state"] == "up"
+    first, second = (operator.succeed("down", "--json").document for _ in range(2))
+    assert (first["ok"], first["changed"], first["left"]) == (True, True, [])
+    assert (second["ok"], second["changed"], second["left"]) == (True, False, [])
+    assert operator.succeed("status", "--json").document["state"] == "down"
+    assert operator.run("logs").exit_code == 2
+
+
+def test_a_head_without_workers_serves_from_its_own_processor(lab: Lab, operator: Operator) -> None:
+    alone = operator_of(lab, operator.folder)
+    plan = alone.succeed("plan", "--json").document
+    assert (plan["devices"], plan["tensor_split"]) == ([], [])
+    assert plan["host"]["model_mib"] > 0
+    alone.succeed("up")
+    status = alone.succeed("status", "--json").document
+    assert (status["state"], status["workers"]) == ("up", [])
+    assert remains(lab).keys() == {"head"}
+    assert not any("--rpc" in process.argv for process in lab.nodes["head"].processes())
+    alone.succeed("down")
+
+
+def test_a_worker_with_a_cache_keeps_it_in_the_clusters_own_directory(lab: Lab, operator: Operator) -> None:
+    caching = operator.with_node("worker", rpc={"cache": True})
+    caching.succeed("up")
+    worker = lab.nodes["worker"]
+    assert any("-c" in process.argv or "--cache" in process.argv for process in worker.processes())
+    caching.succeed("down")
+    cached = worker.home / ".cache" / "clusterctl" / "lab"
+    assert list(cached.glob("rpc/*"))
+    assert {name: each.programs + each.ports for name, each in remains(lab).items()} == {"worker": ()}
+    worker.run(["rm", "-r", "/root/.cache"])
+
+
+def test_without_waiting_the_cluster_is_loading_and_then_up(operator: Operator) -> None:
+    operator.succeed("up", "--no-wait")
+    assert operator.status()["state"] in ("loading", "up")
+    assert operator.succeed("up", "--json").document["changed"] is False
+    assert operator.status()["state"] == "up"
+    operator.succeed("down")
+
+
+def test_one_node_alone_can_be_taken_down_after_its_head(lab: Lab, operator: Operator) -> None:
+    operator.succeed("up")
+    kept = operator.run("down", "--node", "worker")
+    assert kept.exit_code == 9
+    assert "still attached" in kept.stdout
+    assert operator.status()["state"] == "up"
+
+    operator.succeed("down", "--node", "head")
+    assert remains(lab)["head"].programs == ()
+    assert operator.run("status").exit_code == 9
+    operator.succeed("down", "--node", "worker")
+    assert operator.run("down", "--node", "nobody").exit_code == 2
+
+
+def test_two_clusters_share_machines_and_each_has_its_own(lab: Lab, operator: Operator) -> None:
+    other = operator.with_inventory({**operator.inventory, "cluster": "other"}).with_node(
+        "worker", rpc={"port": 50099}
+    )
+    other = other.with_recipe(server={**operator.recipe["server"], "port": HTTP_PORT + 1})
+    operator.succeed("up")
+    other.succeed("up")
+    operator.succeed("down")
+    assert other.status()["state"] == "up"
+    assert operator.status()["state"] == "down"
+    other.succeed("down")
+
+
+def test_twenty_cycles_leave_nothing(lab: Lab, operator: Operator) -> None:
+    small = operator.with_recipe(context=128)
+    for _ in range(CYCLES):
+        small.succeed("up")
+        small.succeed("down")
+        assert remains(lab) == {}

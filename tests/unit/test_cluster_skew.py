@@ -1,0 +1,211 @@
+"""Do all nodes run the same build? Whatever can't be told is never a match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clusterctl.cluster.examine import skew_error
+from clusterctl.cluster.facts import NodeFacts
+from clusterctl.cluster.record import Record
+from clusterctl.cluster.skew import judge_skew, stated_build
+from clusterctl.config.inventory import Inventory
+from clusterctl.errors import BuildSkew, NodesFailed
+from clusterctl.llama.wire import RpcProtocol
+from clusterctl.model import Build, Role
+from clusterctl.reports import SkewReport
+from tests.unit.cluster_samples import NODES, VERSION, all_facts, facts, inventory
+
+OTHER_COMMIT = "7e4c0a9"
+DECIMAL_CONSTANT = "1812433253"  # of the C++ library's random numbers; every binary has it
+OTHER_VERSION = f"version: 10434 ({OTHER_COMMIT})\n"
+ALONE = """
+version: 1
+cluster: demo
+nodes:
+  - {name: head, role: head}
+"""
+
+
+def pinned(build: str) -> Inventory:
+    return inventory(NODES.replace("network:", f"defaults: {{llama: {{build: {build}}}}}\nnetwork:"))
+
+
+def verdicts(report: SkewReport) -> dict[tuple[str, str], str]:
+    return {(item.node, item.subject): item.verdict for item in report.evidence}
+
+
+def test_the_same_commit_everywhere_is_a_match() -> None:
+    report = judge_skew(inventory(), all_facts())
+    assert report.status == "match"
+    assert [(group.build, group.nodes) for group in report.groups] == [("b10092 (3ce7da2)", ("w1", "w2", "head"))]
+    assert skew_error(report) is None
+
+
+def test_a_worker_of_another_commit_is_a_mismatch_that_names_it() -> None:
+    other = facts("w2", version=OTHER_VERSION, commits=[OTHER_COMMIT])
+    report = judge_skew(inventory(), all_facts(w2=other))
+    assert report.status == "mismatch"
+    assert verdicts(report) == {("w1", "files"): "match", ("w2", "files"): "mismatch"}
+    assert [group.nodes for group in report.groups] == [("w1", "head"), ("w2",)]
+    error = skew_error(report)
+    assert isinstance(error, BuildSkew)
+    assert (error.node, error.exit_code) == ("w2", 4)
+    assert OTHER_COMMIT in error.message
+    assert "b10092 (3ce7da2)" in str(error.hint)
+
+
+def test_every_node_that_differs_is_named() -> None:
+    others = {name: facts(name, commits=[OTHER_COMMIT]) for name in ("w1", "w2")}
+    error = skew_error(judge_skew(inventory(), all_facts(**others)))
+    assert isinstance(error, NodesFailed)
+    assert [each.node for each in error.errors] == ["w1", "w2"]
+    assert error.exit_code == 4
+
+
+def test_the_library_of_the_worker_counts_and_not_the_server_beside_it() -> None:
+    stale = facts("w1", version=VERSION, commits=[OTHER_COMMIT])
+    assert judge_skew(inventory(), all_facts(w1=stale)).status == "mismatch"
+
+
+def test_a_library_that_names_nothing_leaves_the_word_to_the_server_beside_it() -> None:
+    silent = facts("w1", commits=[])
+    report = judge_skew(inventory(), all_facts(w1=silent))
+    assert report.status == "match"
+    assert "llama-server beside the worker" in report.evidence[0].reason
+
+
+def test_a_server_in_another_directory_does_not_speak_for_the_worker() -> None:
+    elsewhere = facts(
+        "w1",
+        commits=[],
+        programs=("ggml-rpc-server",),
+        changes={"program:/usr/bin/llama-server": "1 1\n1780000000"},
+    )
+    assert judge_skew(inventory(), all_facts(w1=elsewhere)).status == "unknown"
+
+
+def test_a_library_with_changes_of_its_own_is_unknown() -> None:
+    dirty = facts("w1", commits=["3ce7da2-dirty"])
+    assert judge_skew(inventory(), all_facts(w1=dirty)).status == "unknown"
+
+
+def test_a_worker_that_tells_nothing_is_unknown() -> None:
+    silent = facts("w1", version="", commits=[], programs=("ggml-rpc-server",))
+    report = judge_skew(inventory(), all_facts(w1=silent))
+    assert report.status == "unknown"
+    assert isinstance(skew_error(report), BuildSkew)
+
+
+def test_a_node_without_a_worker_program_is_unknown() -> None:
+    without = facts("w1", programs=("llama-server",))
+    assert judge_skew(inventory(), all_facts(w1=without)).status == "unknown"
+
+
+def test_a_node_that_was_not_reached_is_unknown() -> None:
+    report = judge_skew(inventory(), {name: own for name, own in all_facts().items() if name != "w2"})
+    assert report.status == "unknown"
+    assert ("w2", "files") in verdicts(report)
+    assert report.groups[1].nodes == ("w2",)
+
+
+def test_without_the_heads_build_there_is_nothing_to_compare_with() -> None:
+    report = judge_skew(inventory(), all_facts(head=facts("head", version="")))
+    assert report.status == "unknown"
+    assert {node for node, _ in verdicts(report)} == {"w1", "w2", "head"}
+
+
+def test_a_head_alone_needs_no_partner_but_must_tell_its_build() -> None:
+    assert judge_skew(inventory(ALONE), {"head": facts("head")}).status == "match"
+    assert judge_skew(inventory(ALONE), {"head": facts("head", version="")}).status == "unknown"
+    assert judge_skew(inventory(ALONE), {}).status == "unknown"
+
+
+def test_a_head_whose_libraries_are_of_another_build_is_not_of_one_piece() -> None:
+    mixed = facts("head", commits=[OTHER_COMMIT])
+    report = judge_skew(inventory(), all_facts(head=mixed))
+    assert report.status == "mismatch"
+    assert verdicts(report)["head", "libraries"] == "mismatch"
+
+
+@pytest.mark.parametrize(
+    ("pin", "status"), [("b10092", "match"), ("3ce7da2", "match"), ("b10434", "mismatch"), ("0.6.0", "unknown")]
+)
+def test_a_pin_must_hold_on_every_node(pin: str, status: str) -> None:
+    assert judge_skew(pinned(pin), all_facts()).status == status
+
+
+def test_a_pin_that_cannot_be_checked_is_unknown() -> None:
+    silent = facts("w1", version="")
+    report = judge_skew(pinned("b10092"), all_facts(w1=silent))
+    assert verdicts(report)["w1", "pin"] == "unknown"
+    assert report.status == "unknown"
+
+
+def test_a_running_worker_whose_files_were_replaced_is_a_mismatch() -> None:
+    record = Record("demo", "w1", Role.WORKER, ("/opt/llama/ggml-rpc-server",), "10.10.0.21", 50052, "b1", "me", "", "")
+    running = facts("w1", changes={"record:w1": f"running\n77\n\nchanged\n{record.to_json()}"})
+    report = judge_skew(inventory(), all_facts(w1=running))
+    assert verdicts(report)["w1", "running process"] == "mismatch"
+    same = facts("w1", changes={"record:w1": f"running\n77\n\nsame\n{record.to_json()}"})
+    assert judge_skew(inventory(), all_facts(w1=same)).status == "match"
+
+
+def test_a_running_worker_that_speaks_another_protocol_is_a_mismatch() -> None:
+    report = judge_skew(inventory(), all_facts(), {"w1": RpcProtocol(7, 0, 0), "w2": RpcProtocol(4, 0, 3)})
+    assert ("w1", "protocol") in verdicts(report)
+    assert ("w2", "protocol") not in verdicts(report)
+    assert report.status == "mismatch"
+
+
+def test_a_worker_without_a_server_states_the_one_commit_of_its_library() -> None:
+    alone = facts("w1", version="", programs=("ggml-rpc-server",))
+    assert stated_build(alone) == Build(commit="3ce7da2")
+    two = facts("w1", version="", commits=["3ce7da2", OTHER_COMMIT], programs=("ggml-rpc-server",))
+    assert stated_build(two) is None
+    assert stated_build(None) is None
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A kind of node: what its server says, and what its worker's library names."""
+
+    version: str
+    commits: Sequence[str]
+    has_worker: bool = True
+
+    def facts(self, name: str) -> NodeFacts:
+        programs = [*(["llama-server"] if self.version else []), *(["ggml-rpc-server"] if self.has_worker else [])]
+        return facts(name, version=self.version, commits=self.commits, programs=programs)
+
+    @property
+    def surely_has_head_commit(self) -> bool:
+        """Whether these texts prove commit 3ce7da2, told without any of the code under test."""
+        if not self.has_worker:
+            return False
+        named = [commit for commit in self.commits if commit != DECIMAL_CONSTANT]
+        return "3ce7da2" in named if named else "(3ce7da2)" in self.version
+
+
+versions = st.sampled_from(["", VERSION, OTHER_VERSION, "version: 10092 (unknown)\n", "version: 1 (3ce7da2)\n", "??"])
+commit_lists = st.lists(st.sampled_from(["3ce7da2", OTHER_COMMIT, "3ce7da2-dirty", DECIMAL_CONSTANT]), max_size=2)
+sorts = st.builds(Sort, versions, commit_lists, st.booleans())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(["w1", "w2"]), sorts, max_size=2), st.booleans())
+def test_unknown_is_never_a_match(workers: Mapping[str, Sort], head_is_known: bool) -> None:
+    known = {name: sort.facts(name) for name, sort in workers.items()}
+    head = facts("head", version=VERSION if head_is_known else "", commits=[])
+    report = judge_skew(inventory(), {**known, "head": head})
+    if report.status == "match":
+        assert head_is_known
+        assert set(workers) == {"w1", "w2"}
+        assert all(sort.surely_has_head_commit for sort in workers.values())
+        assert skew_error(report) is None
+    else:
+        assert skew_error(report) is not None
