@@ -1,5 +1,6 @@
 # make test    the whole test suite; as root on Linux also on a lab of real machines (tests/lab)
 # make lint    style, types and shell scripts
+# make docs    the documentation, into site/
 # make demo    a real cluster on this one machine: up, a question, down
 # make clean   remove what these made
 
@@ -32,11 +33,14 @@ lint: setup
 	@$(RUN)/mypy
 	@find . -name .venv -prune -o -type f -name '*.sh' -print | xargs shellcheck .ci/run
 
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
+
 demo:
 	@tools/demo.sh
 
 clean:
-	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: setup test lint demo clean
+.PHONY: setup test lint docs demo clean
