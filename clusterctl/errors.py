@@ -9,6 +9,7 @@ ClusterctlError              1  something unexpected
 ├── BuildSkew                4  builds differ, or can't be verified
 ├── PlanDoesNotFit           5  the model does not fit the devices
 ├── StartFailed              6  a process or a check failed while bringing up
+├── InstallFailed            6  a node could not get its build; no node was switched to it
 ├── NotReady                 7  alive, but not serving in time
 ├── LockHeld                 8  another operator works on this cluster
 ├── Degraded                 9  partly up, or partly down
@@ -103,6 +104,12 @@ class PlanDoesNotFit(ClusterctlError):
 
 class StartFailed(ClusterctlError):
     """A process did not start, or is not what was planned."""
+
+    exit_code = 6
+
+
+class InstallFailed(ClusterctlError):
+    """A node could not get a build of llama.cpp, or the build does not work there."""
 
     exit_code = 6
 

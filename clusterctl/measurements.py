@@ -61,6 +61,12 @@ class Load:
     concurrency: int
     figures: Mapping[str, Spread]
 
+    @property
+    def head_difference(self) -> float | None:
+        """How far our median decode rate is from the head's own, as a part of it; `None` if one is unknown."""
+        ours, heads = self.figures.get("decode_tok_s"), self.figures.get("head_decode_tok_s")
+        return ours.median / heads.median - 1 if ours and heads and heads.median else None
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

@@ -102,7 +102,7 @@ class Listener:
 
 
 class Outcome(StrEnum):
-    """How a step stands. `WOULD` is a change that a dry run left out."""
+    """How a step stands. `WOULD` is a change that a dry run left out; `WARNING` is no step, but to be seen."""
 
     STARTED = "started"
     WAITING = "waiting"
@@ -111,6 +111,7 @@ class Outcome(StrEnum):
     WOULD = "would change"
     FAILED = "failed"
     UNDONE = "undone"
+    WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ class NodeReport:
     home: str | None = None
     memory: HostMemory | None = None
     options: Mapping[str, Option] | None = None
+    cache_mib: int | None = None
+    cache_free_mib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +331,8 @@ class OrphanReport:
 class StatusReport:
     """The answer of `status`: state is up | degraded | wedged | down | loading | unknown.
 
-    `wedged`: every process lives and the head says it is well, but no token comes.
+    `wedged`: every process lives and the head says it is well, but no token comes. `desired` is up, or down once
+    a `down` has begun; null if nothing is on record.
     """
 
     state: str
@@ -339,6 +342,39 @@ class StatusReport:
     problems: tuple[Problem, ...] = ()
     progress: ProgressReport = ProgressReport()
     orphans: tuple[OrphanReport, ...] = ()
+    desired: str | None = None
+
+
+# --- install --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledNode:
+    """One node: the build it used before and the one it uses now, as directories; `build` is what that states."""
+
+    name: str
+    before: str | None
+    now: str | None
+    build: BuildReport | None = None
+    programs: ProgramsReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstallReport:
+    """The answer of `install`. `restart` are nodes whose running program is still of the build before.
+
+    `confirmed`: whether the programs themselves say that they are `build`, as those from shallow clones can't.
+    `build` and `confirmed` are null for a rollback, `confirmed` and `skew` for a dry run.
+    """
+
+    ok: bool
+    changed: bool
+    build: str | None
+    confirmed: bool | None
+    nodes: tuple[InstalledNode, ...]
+    skew: SkewReport | None
+    restart: tuple[str, ...]
+    steps: tuple[StepReport, ...]
 
 
 # --- connect --------------------------------------------------------------------------------------------

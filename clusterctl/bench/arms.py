@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from clusterctl.bench.measure import Serving, demand_room
 from clusterctl.cluster.plan import Plan
 from clusterctl.cluster.prepare import prepare_plan
 from clusterctl.config.inventory import Inventory, Node
@@ -52,32 +53,44 @@ async def choose_arms(
     serving alone is given as the reason why an arm is missing.
 
     Raises:
-        ClusterctlError: if the cluster itself could not be brought up.
+        ClusterctlError: if the cluster itself could not be brought up, or has no room for a request: found before
+            an hour is spent on other arms.
     """
-    # Before an hour is spent on other arms.
+    demand_room(Serving(recipe.parallel, room_of(recipe, recipe.parallel)), settings)
     await prepare_plan(inventory, recipe, allow_skew=allow_skew)
     cluster = Arm(CLUSTER_ARM, inventory, recipe)
-    plans: dict[str, Plan] = {}
-    reasons: dict[str, str] = {}
-    for node in inventory.nodes:
-        try:
-            plans[node.name] = await prepare_plan(
-                alone(inventory, node), without_workers(recipe, recipe.parallel), allow_skew=allow_skew
-            )
-        except ClusterctlError as error:
-            reasons[node.name] = str(error)
+    plans, reasons = await _lone_plans(inventory, recipe, allow_skew=allow_skew)
     if not plans:
-        why = "; ".join(f"{node}: {reason.partition(chr(10))[0]}" for node, reason in reasons.items())
+        why = "; ".join(f"{node}: {reason}" for node, reason in reasons.items())
         return Arms((cluster,), (SkippedArm(ALONE_ARM, f"the model serves on no node alone ({why})"),))
     fastest = max(plans, key=lambda name: plans[name].estimate.decode_tok_s or 0.0)
     single = alone(inventory, inventory.node(fastest))
     first = Arm(ALONE_ARM, single, without_workers(recipe, recipe.parallel))
     name = f"{ALONE_ARM}, {slots} slots"
-    needed, room = settings.prompt_tokens + settings.decode_tokens, recipe.context // slots
+    needed, room = settings.prompt_tokens + settings.decode_tokens, room_of(recipe, slots)
     if needed > room:
         reason = f"each of {slots} slots would have {room} tokens of context, and a request takes {needed}"
         return Arms((first, cluster), (SkippedArm(name, reason),))
     return Arms((first, Arm(name, single, without_workers(recipe, slots)), cluster), ())
+
+
+async def _lone_plans(
+    inventory: Inventory, recipe: Recipe, *, allow_skew: bool
+) -> tuple[dict[str, Plan], dict[str, str]]:
+    """The plan of each node that can serve alone, and the reason for each that can't."""
+    plans, reasons = {}, {}
+    lone = without_workers(recipe, recipe.parallel)
+    for node in inventory.nodes:
+        try:
+            plans[node.name] = await prepare_plan(alone(inventory, node), lone, allow_skew=allow_skew)
+        except ClusterctlError as error:
+            reasons[node.name] = error.message.partition("\n")[0]
+    return plans, reasons
+
+
+def room_of(recipe: Recipe, slots: int) -> int:
+    """The tokens of context that each of so many slots has, unless all share one cache."""
+    return recipe.context if recipe.kv_cache.unified else recipe.context // slots
 
 
 def alone(inventory: Inventory, node: Node) -> Inventory:

@@ -19,13 +19,13 @@ from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.patience import load_deadline_s
 from clusterctl.cluster.record import Record
 from clusterctl.cluster.running_head import argument_of, running_head
-from clusterctl.cluster.session import session
+from clusterctl.cluster.session import Session, session
 from clusterctl.cluster.steps import Tell, telling
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
-from clusterctl.errors import ClusterctlError, raise_all
+from clusterctl.errors import ClusterctlError, UsageError, raise_all
 from clusterctl.llama.flags import BENCH, Flags, parse_bench_usage, spell
-from clusterctl.measurements import Load, Run, Settings, SkippedArm, Spread
+from clusterctl.measurements import Load, Run, Settings, SkippedArm
 from clusterctl.model import Build
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
@@ -42,22 +42,11 @@ async def bench_directly(inventory: Inventory, recipe: Recipe, measured: Run, te
 
     A build that lacks llama-bench, or one that fails, is a reason why the arm is missing.
     """
-    async with session(inventory) as opened:
-        facts = (await examine(opened, inventory, recipe)).facts[inventory.head.name]
-        head = opened.nodes[inventory.head.name]
-        record = running_head(facts.observation)
-        program = str(PurePosixPath(record.argv[0]).with_name(BENCH))
-        flags = await _usage(head, program, record.env)
-        if flags is None:
-            return SkippedArm(LLAMA_BENCH_ARM, f"{program} is not there on {head.node}")
-        try:
-            argv = (program, *spell(flags, bench_settings(record, recipe, measured.settings)))
-            raise_all(left_errors(await tear_down(inventory, tell, only=(head.node,))))
-            with telling(tell, "run llama-bench", head.node):
-                output = await _run(head, argv, record.env, _timeout_s(facts, measured))
-            return parse_output(output, measured)
-        except ClusterctlError as error:
-            return SkippedArm(LLAMA_BENCH_ARM, str(error))
+    try:
+        async with session(inventory) as opened:
+            return await _bench(opened, inventory, recipe, measured, tell)
+    except ClusterctlError as error:
+        return SkippedArm(LLAMA_BENCH_ARM, str(error))
 
 
 def bench_settings(head: Record, recipe: Recipe, settings: Settings) -> dict[str, str | int | bool]:
@@ -106,6 +95,22 @@ def parse_output(text: str, measured: Run) -> Run:
     )
 
 
+async def _bench(opened: Session, inventory: Inventory, recipe: Recipe, measured: Run, tell: Tell) -> Run:
+    examination = await examine(opened, inventory, recipe)
+    raise_all(list(examination.failed.values()))
+    facts, head = examination.facts[inventory.head.name], opened.nodes[inventory.head.name]
+    record = running_head(facts.observation)
+    program = str(PurePosixPath(record.argv[0]).with_name(BENCH))
+    flags = await _usage(head, program, record.env)
+    if flags is None:
+        raise UsageError(f"{program} is not there", node=head.node)
+    argv = (program, *spell(flags, bench_settings(record, recipe, measured.settings)))
+    raise_all(left_errors(await tear_down(inventory, tell, only=(head.node,))))
+    with telling(tell, "run llama-bench", head.node):
+        output = await _run(head, argv, record.env, _timeout_s(facts, measured))
+    return parse_output(output, measured)
+
+
 def _build(test: Mapping[str, Any]) -> str:
     """A build outside a git checkout calls itself number 0 and commit `unknown`."""
     number, commit = int(test["build_number"]), str(test["build_commit"])
@@ -132,5 +137,5 @@ async def _run(head: Transport, argv: tuple[str, ...], env: Mapping[str, str], t
 def _timeout_s(facts: NodeFacts, measured: Run) -> int:
     """Time to load the model, and twice what as many answers took through the head."""
     loading = load_deadline_s(sum(size or 0 for size in facts.files.values()), expected_s=None)
-    answer: Spread = measured.loads[0].figures["request_s"]
-    return round(loading + 2 * answer.highest * (measured.settings.repetitions + 1))
+    answer_s = measured.loads[0].figures["request_s"].highest
+    return round(loading + 2 * answer_s * (measured.settings.repetitions + 1))

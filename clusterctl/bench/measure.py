@@ -95,19 +95,13 @@ def oddities_of(rounds: Sequence[Round], load: Load, settings: Settings) -> Iter
         yield f"the head reused {cached} tokens of a prompt: prefill and first token look better than they are"
     if (fewest := min(answer.timings.predicted for answer in answers)) < settings.decode_tokens:
         yield f"the head decoded {fewest} of {settings.decode_tokens} tokens: something of its own limits it"
-    difference = head_difference(load)
+    difference = load.head_difference
     if difference is not None and abs(difference) > TOLERATED_DIFFERENCE:
         more_or_less = "above" if difference > 0 else "below"
         yield (
             f"with {_clients(load.concurrency)}, decode is {abs(difference):.0%} {more_or_less} what the head "
             "itself says: this machine, or the way to the head, is too busy to measure by"
         )
-
-
-def head_difference(load: Load) -> float | None:
-    """How far our median decode rate is from the head's own, as a part of it; `None` if either is unknown."""
-    ours, heads = load.figures.get("decode_tok_s"), load.figures.get("head_decode_tok_s")
-    return ours.median / heads.median - 1 if ours and heads and heads.median else None
 
 
 async def _round(client: httpx.AsyncClient, prompts: Sequence[Sequence[int]], decode_tokens: int) -> Round:

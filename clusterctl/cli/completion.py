@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from clusterctl.cli.main import GlobalCommand, cli
+from clusterctl.cli.main import COMPLETION_VARIABLE, PROGRAM, GlobalCommand, cli
 
 
 @click.command(cls=GlobalCommand)
@@ -20,4 +20,4 @@ def completion(shell: str) -> None:
     """
     completer = get_completion_class(shell)
     assert completer is not None
-    click.echo(completer(cli, {}, "clusterctl", "_CLUSTERCTL_COMPLETE").source())
+    click.echo(completer(cli, {}, PROGRAM, COMPLETION_VARIABLE).source())

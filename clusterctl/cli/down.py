@@ -20,9 +20,10 @@ from clusterctl.ui.progress import Progress
 @click.option("--dry-run", is_flag=True, help="Show what would be ended; end nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Only this node; may be repeated.")
-@click.option("--force", is_flag=True, help="End workers even while a head is attached that stays.")
+@click.option("--force", is_flag=True, help="Also end orphans of lost runs, and workers of a head that stays.")
+@click.option("--purge-cache", is_flag=True, help="Also remove the tensors that workers keep on disk.")
 @pass_app
-def down(app: App, dry_run: bool, yes: bool, nodes: tuple[str, ...], force: bool) -> int:
+def down(app: App, dry_run: bool, yes: bool, nodes: tuple[str, ...], force: bool, purge_cache: bool) -> int:
     """Tear the cluster down, head first, and prove that nothing is left.
 
     Ends only what clusterctl has on record on the nodes and what still matches that record. Exit code 9: some
@@ -34,7 +35,9 @@ def down(app: App, dry_run: bool, yes: bool, nodes: tuple[str, ...], force: bool
             f"End cluster {inventory.cluster} on {', '.join(nodes) or 'all nodes'}?", abort=True, err=True
         )
     with Progress(app.screen()) as progress:
-        cleared = run(tear_down(inventory, progress, dry=dry_run, force=force, only=nodes))
+        cleared = run(
+            tear_down(inventory, progress, dry=dry_run, force=force, purge_cache=purge_cache, only=nodes)
+        )
     report = ActionReport(
         ok=not cleared.left,
         changed=cleared.changed and not dry_run,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 
 import click
 
 from clusterctl.cli.app import App, pass_app, to_json
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
+from clusterctl.cluster.bundle import write_bundle
 from clusterctl.cluster.logs import Logs, Wanted, follow_logs, read_logs
 from clusterctl.cluster.since import parse_since
 from clusterctl.config.inventory import Inventory
@@ -43,13 +45,30 @@ def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> dat
     help="Only what was logged from then on: 10m, 1h30m, or a time such as 2026-11-30T08:00. Workers stamp no "
     "times on their lines, so all of theirs are shown.",
 )
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Instead, write versions, plan, facts, state and logs to FILE (.tar.gz), to send to somebody who helps.",
+)
+@click.option("--mask", is_flag=True, help="With --bundle: replace addresses, and names of machines and users.")
 @pass_app
-def logs(app: App, nodes: tuple[str, ...], follow: bool, lines: int | None, since: datetime | None) -> int:
+def logs(
+    app: App,
+    nodes: tuple[str, ...],
+    follow: bool,
+    lines: int | None,
+    since: datetime | None,
+    bundle: Path | None,
+    mask: bool,
+) -> int:
     """Show the logs of the head and the workers, prefixed by node.
 
     Ends with the likely cause on stderr if the logs tell of a failure. Nodes keep the last 16 to 32 MiB of each
     log. Exit code 3: a node could not be reached; the others' lines are shown.
     """
+    if bundle is not None:
+        return _bundle(app, bundle, mask=mask)
     if follow and app.as_json:
         raise UsageError("--json prints one document, and --follow never ends", hint="leave one of them out")
     wanted = Wanted(nodes, DEFAULT_LINES if lines is None and since is None else lines, since)
@@ -62,6 +81,16 @@ def logs(app: App, nodes: tuple[str, ...], follow: bool, lines: int | None, sinc
     for error in found.failed.values():
         show_error(app.screen(), error)
     return max((error.exit_code for error in found.failed.values()), default=0)
+
+
+def _bundle(app: App, file: Path, *, mask: bool) -> int:
+    inventory = app.load_inventory()
+    names = run(write_bundle(inventory, app.load_recipe_if_named(inventory), file, mask=mask))
+    if app.as_json:
+        click.echo(to_json({"ok": True, "file": str(file), "members": names}))
+    else:
+        click.echo(f"{file}: {', '.join(names)}")
+    return 0
 
 
 async def _follow(app: App, inventory: Inventory, wanted: Wanted) -> None:

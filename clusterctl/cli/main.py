@@ -12,14 +12,18 @@ from importlib import import_module
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from clusterctl import __version__
 from clusterctl.cli.app import App, to_json
-from clusterctl.errors import ClusterctlError, Interrupted
-from clusterctl.ui.screen import Screen
+from clusterctl.errors import ClusterctlError, Interrupted, UsageError
+
+PROGRAM = "clusterctl"
+COMPLETION_VARIABLE = "_CLUSTERCTL_COMPLETE"
 
 COMMANDS = {
     "init": "Look at hosts over SSH and write an inventory with what was found.",
+    "install": "Put one build of llama.cpp on every node, or go back to the one before.",
     "check": "Reach every node; compare builds, devices, addresses, ports and files.",
     "plan": "Show which device gets which layers, and the exact commands. Changes nothing.",
     "up": "Bring the cluster up: workers first, then the head.",
@@ -106,6 +110,11 @@ class CommandTable(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands from the table, without importing any, and the global options."""
+        commands = [CompletionItem(n, help=summary) for n, summary in COMMANDS.items() if n.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -138,19 +147,25 @@ def cli(ctx: click.Context, /, **options: object) -> None:
 
 def main() -> None:
     """Run the program and leave with the exit code of the contract."""
+    if COMPLETION_VARIABLE in os.environ:
+        cli(prog_name=PROGRAM)  # click answers the shell and leaves
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; no error leaves a traceback."""
+    wanted = _global_options(arguments)
     try:
-        outcome = cli.main(arguments, prog_name="clusterctl", standalone_mode=False)
+        # Not by way of `cli.main`, which ends the program by itself when a reader has left.
+        with cli.make_context(PROGRAM, list(arguments)) as ctx:
+            outcome = cli.invoke(ctx)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
         error.show()
+        _show_as_json(wanted, UsageError(error.format_message()))
         return error.exit_code
     except BrokenPipeError:
         # The reader has left, as `| head` does; nothing more can be said to it.
@@ -162,16 +177,31 @@ def run(arguments: list[str]) -> int:
         problem = error
     except Exception as error:
         # The last resort: whatever was not foreseen is a fault of ours, and no traceback helps the user.
-        if "-vv" in arguments:
+        if wanted.verbosity > 1:
             raise
         problem = _unexpected(error)
-    return _fail(arguments, problem)
+    return _fail(wanted, problem)
+
+
+def _global_options(arguments: list[str]) -> App:
+    """The global options among the arguments, for errors that come before all of them are understood."""
+    reader = click.Command(
+        None,
+        params=list(GLOBAL_OPTIONS),
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )
+    given = reader.make_context(PROGRAM, list(arguments), resilient_parsing=True).params
+    return App(**{name: value for name, value in given.items() if value is not None})
 
 
 def _interrupted(error: BaseException) -> Interrupted:
     interrupted = Interrupted("interrupted", hint="`clusterctl status` shows what runs, `clusterctl down` ends it")
-    for note in getattr(error.__cause__ or error, "__notes__", ()):
-        interrupted.add_note(note)
+    cause: BaseException | None = error
+    while cause is not None:
+        for note in getattr(cause, "__notes__", ()):
+            interrupted.add_note(note)
+        cause = cause.__cause__
     return interrupted
 
 
@@ -182,23 +212,20 @@ def _unexpected(error: Exception) -> ClusterctlError:
     )
 
 
-def _fail(arguments: list[str], error: ClusterctlError) -> int:
+def _fail(wanted: App, error: ClusterctlError) -> int:
     from clusterctl.ui.failure import show_error  # noqa: PLC0415
 
-    if "--json" in arguments:
-        click.echo(
-            to_json(
-                {
-                    "ok": False,
-                    **error.fields,
-                    "error": {
-                        "exit_code": error.exit_code,
-                        "node": error.node,
-                        "message": str(error),
-                        "hint": error.hint,
-                    },
-                }
-            )
-        )
-    show_error(Screen(), error)
+    _show_as_json(wanted, error)
+    show_error(wanted.screen(), error)
     return error.exit_code
+
+
+def _show_as_json(wanted: App, error: ClusterctlError) -> None:
+    if wanted.as_json:
+        described = {
+            "exit_code": error.exit_code,
+            "node": error.node,
+            "message": str(error),
+            "hint": error.hint,
+        }
+        click.echo(to_json({"ok": False, **error.fields, "error": described}))

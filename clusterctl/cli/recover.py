@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cli.units import UNITS
-from clusterctl.cluster.breakage import Breakage
 from clusterctl.cluster.bringup import Options
+from clusterctl.cluster.head_api import base_url
+from clusterctl.cluster.patience import STALL_TIMEOUT_S
+from clusterctl.cluster.progress import DEADLINE_S
 from clusterctl.cluster.recover import WATCH_INTERVAL_S, Recovery
 from clusterctl.cluster.recover import recover as recover_once
 from clusterctl.cluster.recover import watch as watch_over
 from clusterctl.cluster.restarts import Budget
 from clusterctl.errors import UsageError
-from clusterctl.model import Outcome, Step
 from clusterctl.reports import ActionReport
 from clusterctl.ui.action import show_action
 from clusterctl.ui.progress import Progress
+
+LIMITS = ("interval_s", "restarts", "timeout_s", "stall_timeout_s", "token_deadline_s", "allow_skew")
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverOptions:
+    """The options of `recover`, by the names that click gives them."""
+
+    watch: bool
+    print_unit: str | None
+    interval_s: float
+    restarts: int
+    timeout_s: float | None
+    stall_timeout_s: float
+    token_deadline_s: float
+    allow_skew: bool
 
 
 @click.command(cls=GlobalCommand)
@@ -50,55 +70,80 @@ from clusterctl.ui.progress import Progress
     metavar="S",
     help="Seconds to wait for the model to load.",
 )
+@click.option(
+    "--stall-timeout",
+    "stall_timeout_s",
+    type=click.FloatRange(min=1),
+    metavar="S",
+    default=STALL_TIMEOUT_S,
+    show_default=True,
+    help="Give up a load when no byte has moved for S seconds.",
+)
+@click.option(
+    "--token-timeout",
+    "token_deadline_s",
+    type=click.FloatRange(min=1),
+    metavar="S",
+    default=DEADLINE_S,
+    show_default=True,
+    help="Seconds within which a token that is due must come, else the cluster is broken.",
+)
 @click.option("--allow-skew", is_flag=True, help="Start although builds differ or can't be told.")
 @click.option(
     "--print-unit",
     type=click.Choice(list(UNITS)),
     help="Print a service file that runs `recover --watch`, and do nothing else.",
 )
+@click.pass_context
 @pass_app
-def recover(
-    app: App,
-    watch: bool,
-    interval_s: float,
-    restarts: int,
-    timeout_s: float | None,
-    allow_skew: bool,
-    print_unit: str | None,
-) -> None:
+def recover(app: App, ctx: click.Context, /, **given: object) -> None:
     """Bring a broken cluster back, in the right order.
 
     The head goes down first, then the workers; builds are compared again, and all is started anew. A cluster
-    that serves is left alone, as is one that can't be seen. One that breaks again at once, or too often, is
-    given up with its cause and log (exit code 9).
+    that serves is left alone, as is one that can't be seen (exit code 3); one that loads is waited for. One that
+    breaks again at once, or too often, is given up with its cause and log (exit code 9).
     """
-    if print_unit:
-        click.echo(UNITS[print_unit](_command(app)), nl=False)
+    wanted = RecoverOptions(**given)  # type: ignore[arg-type]  # click has converted each value
+    if wanted.print_unit:
+        click.echo(UNITS[wanted.print_unit](_command(app, ctx)), nl=False)
         return
-    if watch and app.as_json:
+    if wanted.watch and app.as_json:
         raise UsageError("--json prints one document, and --watch never ends", hint="leave one of them out")
     inventory = app.load_inventory()
     recipe = app.load_recipe(inventory)
-    options = Options(allow_skew=allow_skew, timeout_s=timeout_s)
-    recovery = Recovery(options, Budget(restarts=restarts), interval_s)
+    recovery = Recovery(
+        inventory,
+        recipe,
+        Options(allow_skew=wanted.allow_skew, timeout_s=wanted.timeout_s, stall_timeout_s=wanted.stall_timeout_s),
+        Budget(restarts=wanted.restarts),
+        wanted.interval_s,
+        wanted.token_deadline_s,
+    )
     with Progress(app.screen()) as progress:
-        if watch:
-            run(watch_over(inventory, recipe, recovery, progress, lambda seen: progress(_idle(seen))))
+        if wanted.watch:
+            run(watch_over(recovery, progress))
             return
-        brought = run(recover_once(inventory, recipe, recovery, progress))
+        brought = run(recover_once(recovery, progress))
     server = recipe.server
-    url = brought.url if brought else f"http://{server.host}:{server.port}"
-    app.show(ActionReport(True, brought is not None, url, progress.steps), show_action)
+    url = base_url(server.host, server.port, has_tls=server.tls is not None)
+    app.show(ActionReport(True, brought is not None and brought.changed, url, progress.steps), show_action)
 
 
-def _idle(seen: Breakage) -> Step:
-    return Step("watch", Outcome.WAITING, detail=f"{seen.verdict}: {seen.cause}" if seen.cause else seen.verdict)
-
-
-def _command(app: App) -> tuple[str, ...]:
+def _command(app: App, ctx: click.Context) -> tuple[str, ...]:
     """The call that a service file makes: absolute, since a service has neither our directory nor our PATH."""
     if app.inventory is None or app.recipe is None:
         raise UsageError("a service needs to know its files", hint="name them with -i FILE and -r FILE")
     program = str(Path(sys.argv[0]).absolute())
     files = (str(Path(app.inventory).absolute()), "-r", str(Path(app.recipe).absolute()))
-    return (program, "-i", *files, "--no-progress", "recover", "--watch")
+    return (program, "-i", *files, "--no-progress", "recover", "--watch", *_limits(ctx))
+
+
+def _limits(ctx: click.Context) -> Iterator[str]:
+    """The options of the service that were given by name."""
+    for option in ctx.command.params:
+        name = option.name or ""
+        is_given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name in LIMITS:
+            yield option.opts[0]
+            if not isinstance(ctx.params[name], bool):
+                yield f"{ctx.params[name]:g}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterctl.cluster.examine import Examination
+from clusterctl.cluster.head_api import base_url
 from clusterctl.cluster.membership import Member, Membership, destination_of
 from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.patience import STALL_TIMEOUT_S
 from clusterctl.cluster.plan import Plan
+from clusterctl.cluster.record import Record
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.skew import stated_build
 from clusterctl.cluster.standing import Standing
@@ -24,8 +26,8 @@ from clusterctl.remote.transport import Transport
 class Options:
     """The options of `up`.
 
-    `timeout_s` overrides the deadline that follows from the model's size. `keep_record` leaves the cluster on
-    record although it could not be started, so that `recover` tries again.
+    `timeout_s` overrides the deadline that follows from the model's size. With `recovering`, the cluster must be
+    on record as wanted, and stays so although it could not be started: the next `recover` tries again.
     """
 
     allow_skew: bool = False
@@ -33,7 +35,7 @@ class Options:
     wait: bool = True
     timeout_s: float | None = None
     stall_timeout_s: float = STALL_TIMEOUT_S
-    keep_record: bool = False
+    recovering: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,18 @@ class Bringup:
     @property
     def url(self) -> str:
         """The base URL of the head's API, as its own machine sees it."""
-        return f"http://{self.recipe.server.host}:{self.recipe.server.port}"
+        server = self.recipe.server
+        return base_url(server.host, server.port, has_tls=server.tls is not None)
+
+    @property
+    def head_record(self) -> Record:
+        """What is on record of the head that was started, or found."""
+        name = self.inventory.head.name
+        if self.plan is not None:
+            return self.head_launch[name].record(self.cluster)
+        process = self.looked.facts[name].observation.process(name)
+        assert process is not None
+        return process.record
 
     @property
     def head(self) -> Transport:
@@ -106,8 +119,12 @@ class Bringup:
         return {command.node: self._launch(command, server.host, server.port)}
 
     def _launch(self, command: NodeCommand, address: str, port: int) -> Launch:
-        build = str(stated_build(self.looked.facts[command.node]) or "unknown")
-        return Launch(command, address, port, build, self.digest)
+        facts = self.looked.facts[command.node]
+        build = str(stated_build(facts) or "unknown")
+        # A processor's own memory comes back with its process; a card's is for its driver to give back.
+        cards = [device for device in facts.devices or () if device.name != "CPU"]
+        free_mib = {device.name: device.free_mib for device in cards if device.free_mib is not None}
+        return Launch(command, address, port, build, self.digest, free_mib)
 
     @property
     def membership(self) -> Membership:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterctl.cluster.head_api import reachable_address
 from clusterctl.cluster.membership import destination_of
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Record
-from clusterctl.cluster.running_head import KEY_FILE_FLAG, argument_of, running_head
+from clusterctl.cluster.running_head import running_head, url_of, wants_key
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import UsageError
 from clusterctl.remote.target import open_transport
@@ -60,10 +60,10 @@ async def forwarding(inventory: Inventory, local_port: int | None) -> AsyncItera
         record = running_head(await observe(head, inventory.cluster))
         port = await _listen(stack, head, record, record.port if local_port is None else local_port)
         report = ConnectReport(
-            url=f"http://127.0.0.1:{port}",
+            url=url_of(replace(record, address="127.0.0.1", port=port)),
             node=node.name,
             target=f"{reachable_address(record.address)}:{record.port}",
-            wants_key=argument_of(record.argv, KEY_FILE_FLAG) is not None,
+            wants_key=wants_key(record),
         )
         yield Forwarding(report, head, inventory.cluster)
 

@@ -9,28 +9,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from clusterctl.cluster.enrolment import announce_end, forget
 from clusterctl.cluster.lock import holding
-from clusterctl.cluster.membership import Membership, parse_membership
 from clusterctl.cluster.observation import Observation, observe
-from clusterctl.cluster.record import Process
+from clusterctl.cluster.proof import prove_gone
 from clusterctl.cluster.session import Session, session
+from clusterctl.cluster.sight import Found, find_membership, orphans_of, programs_of
 from clusterctl.cluster.steps import Tell
-from clusterctl.cluster.stopping import stop_recorded
+from clusterctl.cluster.stopping import purge_cache_of, stop_recorded
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, UsageError
 from clusterctl.model import Role
-from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
-from clusterctl.remote.transport import Transport
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A program on record, and the transport that leads to its machine."""
-
-    transport: Transport
-    process: Process
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +34,32 @@ class Cleared:
 
 
 async def tear_down(
-    inventory: Inventory, tell: Tell, *, dry: bool = False, force: bool = False, only: Collection[str] = ()
+    inventory: Inventory,
+    tell: Tell,
+    *,
+    dry: bool = False,
+    force: bool = False,
+    purge_cache: bool = False,
+    only: Collection[str] = (),
 ) -> Cleared:
     """Stop everything of the cluster that its nodes have on record, or only the nodes named in `only`.
 
-    `force` also stops workers whose head can't be reached, or is to stay.
+    `force` also stops workers whose head can't be reached, or is to stay, and orphans: running programs of this
+    cluster that no record of it counts. `purge_cache` removes the tensors that workers keep on disk.
 
     Raises:
         LockHeld: if another command works on the cluster.
         UsageError: if a name in `only` is nobody's.
     """
     async with session(inventory, dry=dry) as opened, _locked(inventory, opened):
-        seen = await _observe_all(inventory, opened)
-        membership = _membership(inventory, seen)
-        if membership:
-            await _join_members(inventory, opened, membership)
-            seen = await _observe_all(inventory, opened)
+        seen = await observe_members(inventory, opened)
         _check_names(only, inventory, seen)
-        return await clear(inventory, opened, seen, tell, force=force, only=only)
+        spared = {} if force else orphans_of(seen, inventory.head.name)
+        if not only:
+            await announce_end(inventory, opened, seen)
+        cleared = await clear(inventory, opened, seen, tell, force=force, only=only, spared=spared)
+        await forget(inventory, opened, seen, cleared.left, only)
+        return await _purge_caches(inventory, opened, cleared, tell, only) if purge_cache else cleared
 
 
 async def clear(
@@ -70,10 +70,13 @@ async def clear(
     *,
     force: bool = False,
     only: Collection[str] = (),
+    spared: Mapping[str, Found] = MappingProxyType({}),
 ) -> Cleared:
-    """Stop what `seen` shows, head first, and prove it. The caller holds the lock."""
-    found = _programs(opened, seen, only)
+    """Stop what `seen` shows, but for what is spared, head first, and prove it. The caller holds the lock."""
+    wanted = [name for name in programs_of(seen) if (not only or name in only) and name not in spared]
+    found = {name: programs_of(seen)[name] for name in wanted}
     left = {name: f"could not be reached: {error}" for name, error in opened.unreachable.items()}
+    left |= {name: _orphan_reason(item) for name, item in spared.items() if not only or name in only}
     heads = {name: item for name, item in found.items() if item.process.record.role is Role.HEAD}
     workers = {name: item for name, item in found.items() if item.process.record.role is Role.WORKER}
     if not force:
@@ -83,20 +86,34 @@ async def clear(
 
     changed = False
     for group in (heads, workers):
-        stopped = await on_all(group, lambda name, item: _stop(inventory, name, item, tell))
+        stopped = await on_all(group, lambda name, item: _stop(inventory, opened, name, item, tell))
         left |= {name: str(error) for name, error in stopped.failed.items()}
         changed = changed or any(stopped.done.values())
         if group is heads and stopped.failed and not force:
             left |= dict.fromkeys(workers, "its head could not be stopped")
             break
     if not opened.dry:
-        left |= await _prove(inventory, opened, found, left)
-    await _forget(inventory, opened, seen, left, only)
+        left |= await _prove(inventory, opened, {n: item for n, item in found.items() if n not in left}, tell)
     return Cleared(changed, left)
 
 
-async def _stop(inventory: Inventory, name: str, item: Found, tell: Tell) -> bool:
-    return await stop_recorded(item.transport, inventory.cluster, name, item.process.record.role, tell)
+async def _purge_caches(
+    inventory: Inventory, opened: Session, cleared: Cleared, tell: Tell, only: Collection[str]
+) -> Cleared:
+    """Remove the caches of all workers that are clean."""
+    clean = {
+        name: node
+        for name, node in opened.nodes.items()
+        if name != inventory.head.name and name not in cleared.left and (not only or name in only)
+    }
+    purged = await on_all(clean, lambda _, node: purge_cache_of(node, inventory.cluster, tell))
+    left = {**cleared.left, **{name: str(error) for name, error in purged.failed.items()}}
+    return Cleared(cleared.changed or any(purged.done.values()), left)
+
+
+async def _stop(inventory: Inventory, opened: Session, name: str, item: Found, tell: Tell) -> bool:
+    transport, role = opened.nodes[item.node], item.process.record.role
+    return await stop_recorded(transport, inventory.cluster, name, role, tell)
 
 
 @asynccontextmanager
@@ -106,8 +123,20 @@ async def _locked(inventory: Inventory, opened: Session) -> AsyncIterator[None]:
     if head is None:
         yield
         return
-    async with holding(head, inventory.cluster, "down"):
+    async with holding(head, inventory.cluster, "down") as lease:
+        opened.guard(lease.demand)
         yield
+
+
+async def observe_members(inventory: Inventory, opened: Session) -> dict[str, Observation]:
+    """Look at every node of the inventory, and at those that only the head still knows as members."""
+    seen = await _observe_all(inventory, opened)
+    membership = find_membership(seen, inventory.head.name)
+    known = {node.name for node in inventory.nodes}
+    if membership and (others := {m.name: m.destination for m in membership.members if m.name not in known}):
+        await opened.join(others)
+        seen = await _observe_all(inventory, opened)
+    return seen
 
 
 async def _observe_all(inventory: Inventory, opened: Session) -> dict[str, Observation]:
@@ -116,32 +145,12 @@ async def _observe_all(inventory: Inventory, opened: Session) -> dict[str, Obser
     return dict(outcomes.done)
 
 
-def _membership(inventory: Inventory, seen: Mapping[str, Observation]) -> Membership | None:
-    head = seen.get(inventory.head.name)
-    return parse_membership(head.membership) if head else None
-
-
-async def _join_members(inventory: Inventory, opened: Session, membership: Membership) -> None:
-    known = {node.name for node in inventory.nodes}
-    await opened.join({m.name: m.destination for m in membership.members if m.name not in known})
-
-
 def _check_names(only: Collection[str], inventory: Inventory, seen: Mapping[str, Observation]) -> None:
     known = {node.name for node in inventory.nodes} | {
         name for observation in seen.values() for name in observation.processes
     }
     for name in sorted(set(only) - known):
         raise UsageError(f"no node is called `{name}`", hint=f"known are: {', '.join(sorted(known))}")
-
-
-def _programs(opened: Session, seen: Mapping[str, Observation], only: Collection[str]) -> dict[str, Found]:
-    """Every program on record. Nodes on one machine see each other's records; each counts once."""
-    return {
-        name: Found(opened.nodes[node], process)
-        for node, observation in seen.items()
-        for name, process in observation.processes.items()
-        if (not only or name in only) and (name == node or name not in seen)
-    }
 
 
 def _still_attached(
@@ -162,51 +171,27 @@ def _still_attached(
     return {
         name: f"{peers[0].peer_address} is still attached to it, and its head is not being stopped; use --force"
         for name, item in workers.items()
-        if (peers := seen[item.transport.node].attached(item.process.record.port))
+        if (peers := seen[item.node].attached(item.process.record.port))
     }
 
 
 async def _prove(
-    inventory: Inventory, opened: Session, found: Mapping[str, Found], left: Mapping[str, str]
+    inventory: Inventory, opened: Session, stopped: Mapping[str, Found], tell: Tell
 ) -> dict[str, str]:
-    """Look again: no process of ours alive, none of our ports open."""
-    stopped = {name: item for name, item in found.items() if name not in left}
-    machines = {item.transport.node: item.transport for item in stopped.values()}
-    outcomes = await on_all(
-        machines,
-        lambda _, node: observe(
-            node,
-            inventory.cluster,
-            tuple(i.process.record.port for i in stopped.values() if i.transport.node == node.node),
-        ),
+    """Look again, and return what is left of what was stopped."""
+    proven = await on_all(
+        stopped,
+        lambda name, item: prove_gone(opened.nodes[item.node], inventory.cluster, name, item.process, tell),
     )
-    remains = {name: f"could not be looked at again: {error}" for name, error in outcomes.failed.items()}
-    for name, item in stopped.items():
-        seen, record = outcomes.done.get(item.transport.node), item.process.record
-        if seen is None:
-            continue
-        if seen.process(name):
-            remains[name] = "its record is still there"
-        elif any(holder.pid == item.process.pid for holder in seen.holders.get(record.port, ())):
-            remains[name] = f"port {record.port} is still open"
-    return remains
+    return {name: error.message for name, error in proven.failed.items()}
 
 
-async def _forget(
-    inventory: Inventory,
-    opened: Session,
-    seen: Mapping[str, Observation],
-    left: Mapping[str, str],
-    only: Collection[str],
-) -> None:
-    """Keep on record only what is left; nodes that could not be reached stay in it."""
-    head = opened.nodes.get(inventory.head.name)
-    membership = _membership(inventory, seen)
-    if head is None or membership is None:
-        return
-    gone = {member.name for member in membership.members if member.name not in left}
-    remaining = membership.without(gone & set(only) if only else gone)
-    await head.run(commands.record(inventory.cluster, remaining.to_json() if remaining.members else ""))
+def _orphan_reason(orphan: Found) -> str:
+    process = orphan.process
+    return (
+        f"a {process.record.role} (pid {process.pid}) runs on {orphan.node}, left from a run of "
+        f"{process.record.owner} at {process.record.started_at} that is not on record; `down --force` ends it"
+    )
 
 
 def left_errors(cleared: Cleared) -> list[ClusterctlError]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 
 from clusterctl.cluster.facts import NodeFacts
+from clusterctl.config.addresses import is_private
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.model import Problem, Severity
 
@@ -20,7 +21,15 @@ def rpc_address(inventory: Inventory, node: Node, facts: NodeFacts) -> str | Pro
         found = [own.address for own in facts.addresses if own.address == node.rpc.address]
     elif node.rpc.interface:
         wanted = f"an IPv4 address on rpc.interface {node.rpc.interface}"
-        found = [own.address for own in facts.addresses if own.interface == node.rpc.interface]
+        on_it = [own.address for own in facts.addresses if own.interface == node.rpc.interface]
+        found = [address for address in on_it if _is_safe(IPv4Address(address))]
+        if on_it and not found:
+            return Problem(
+                "address-public",
+                Severity.ERROR,
+                f"rpc.interface {node.rpc.interface} is on a public network: it has {', '.join(on_it)}",
+                "RPC has neither password nor encryption; name the interface of a private network",
+            )
     else:
         network = IPv4Network(str(inventory.network))
         wanted = f"an address in network {network}"
@@ -41,3 +50,7 @@ def rpc_address(inventory: Inventory, node: Node, facts: NodeFacts) -> str | Pro
         f"the node does not have {wanted}; it has {has}",
         "bring the interface up, or correct rpc.address, rpc.interface or network in the inventory",
     )
+
+
+def _is_safe(address: IPv4Address) -> bool:
+    return address.is_loopback or is_private(address)

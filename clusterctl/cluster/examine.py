@@ -74,12 +74,13 @@ async def examine(
 
 
 def wanted_files(recipe: Recipe | None) -> tuple[str, ...]:
-    """The files that the head must have: all parts of the model, the draft model, the API keys."""
+    """The files that the head must have: all parts of the model, the draft model, keys and certificate."""
     if recipe is None:
         return ()
     draft = part_names(recipe.draft.path) if recipe.draft and recipe.draft.path else ()
-    keys = (recipe.server.api_key_file,) if recipe.server.api_key_file else ()
-    return (*part_names(recipe.model.path), *draft, *keys)
+    tls = recipe.server.tls
+    keys = (recipe.server.api_key_file, *((tls.key_file, tls.cert_file) if tls else ()))
+    return (*part_names(recipe.model.path), *draft, *filter(None, keys))
 
 
 def demand_fitness(examination: Examination, *, allow_skew: bool) -> None:
@@ -147,5 +148,6 @@ def _node_report(inventory: Inventory, node: Node, examination: Examination) -> 
         link_round_trip_ms=link.round_trip_ms if link else None,
         link_mbit_s=link.mbit_s if link else None,
         devices=facts.devices or (),
+        cache_mib=facts.cache.used_mib,
         problems=examination.problems[node.name],
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 
+from clusterctl.cluster.cache import CacheDisk, parse_cache_disk
 from clusterctl.cluster.interfaces import Interface, parse_interfaces
 from clusterctl.cluster.observation import Observation, ask, parse_observation
 from clusterctl.config.inventory import Inventory, Node
@@ -51,6 +52,7 @@ class NodeFacts:
     library_commits: frozenset[str]
     missing_libraries: tuple[str, ...]
     files: Mapping[str, int | None]
+    cache: CacheDisk = field(default_factory=CacheDisk)
 
     @property
     def head_program(self) -> tuple[str, ...] | None:
@@ -118,6 +120,7 @@ def parse_facts(node: str, role: Role, files: Sequence[str], sections: Mapping[s
         library_commits=commit_candidates(commits),
         missing_libraries=tuple(_MISSING_LIBRARY.findall(libraries)),
         files=dict(zip(files, _sizes(sections["files"]), strict=False)),
+        cache=parse_cache_disk(sections.get("cache", Section(0, "")).text),
     )
 
 

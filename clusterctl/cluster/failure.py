@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Process
 from clusterctl.errors import ClusterctlError, StartFailed
-from clusterctl.llama.diagnosis import NodeLog, Source, diagnose_cluster
+from clusterctl.llama.diagnosis import Diagnosis, NodeLog, Source, diagnose_cluster
 from clusterctl.model import Role
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
@@ -50,6 +50,11 @@ async def explain(
     return StartFailed(
         f"{message}: {cause}", node=record.node, hint=diagnosis.next_step, log=logs[node].lines[-SHOWN_LINES:]
     )
+
+
+async def find_cause(transports: Mapping[str, Transport], cluster: str) -> tuple[str, Diagnosis] | None:
+    """Return the first cause that the logs and exit statuses of a cluster tell, and on which node it is."""
+    return diagnose_cluster(await _read_logs(transports, cluster))
 
 
 async def _read_logs(transports: Mapping[str, Transport], cluster: str) -> dict[str, NodeLog]:

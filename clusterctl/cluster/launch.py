@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from clusterctl.cluster.cache import cache_directory
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
@@ -59,8 +60,7 @@ def _worker_command(inventory: Inventory, node: Node, facts: NodeFacts, offers: 
         wanted["threads"] = node.rpc.threads
     env = dict(node.env)
     if node.rpc.cache:
-        # One directory for each cluster, so that its size can be shown and it can be removed.
-        env["LLAMA_CACHE"] = f"{facts.observation.system.home}/.cache/clusterctl/{inventory.cluster}"
+        env["LLAMA_CACHE"] = cache_directory(inventory.cluster, facts.observation.system.home)
     argv = (facts.worker_program.path, *spell(facts.worker_flags, wanted))
     return NodeCommand(node.name, Role.WORKER, argv, env)
 
@@ -130,6 +130,9 @@ def _serving(recipe: Recipe, home: str) -> Settings:
         wanted["kv_unified"] = recipe.kv_cache.unified
     if recipe.server.api_key_file is not None:
         wanted["api_key_file"] = in_home(recipe.server.api_key_file, home)
+    if recipe.server.tls is not None:
+        wanted["ssl_key_file"] = in_home(recipe.server.tls.key_file, home)
+        wanted["ssl_cert_file"] = in_home(recipe.server.tls.cert_file, home)
     return wanted
 
 

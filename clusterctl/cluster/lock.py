@@ -9,17 +9,19 @@ import json
 import os
 import secrets
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from clusterctl.errors import ClusterctlError, LockHeld
+from clusterctl.errors import ClusterctlError, CommandTimeout, LockHeld
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
 LEASE_S = 60
 BEAT_S = 10
+FRESH_S = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +44,76 @@ class Owner:
         return f"{self.who}@{self.where} (pid {self.pid}) runs `{self.command}` since {self.since}"
 
 
+@dataclass(slots=True)
+class Lease:
+    """A lock that is held for as long as its holder renews it, and that somebody else may have taken since."""
+
+    head: Transport
+    cluster: str
+    token: str
+    renewed_s: float
+
+    async def demand(self) -> None:
+        """Return if the lock is held for certain.
+
+        A machine that slept finds its connections alive, its own clock at rest, and its lock with another.
+
+        Raises:
+            LockHeld: if it has been lost.
+            NodeUnreachable: if that can't be told.
+        """
+        if abs(time.time() - self.renewed_s) > FRESH_S:
+            await self.renew()
+
+    async def renew(self) -> None:
+        """Say that the holder lives.
+
+        Raises:
+            LockHeld: if the lock has been lost.
+            NodeUnreachable: if that can't be told.
+        """
+        now_s = time.time()
+        output = await self.head.run(commands.lock("beat", self.cluster, self.token, lease_s=LEASE_S))
+        if output.exit_status != 0:
+            self.renewed_s = float("-inf")
+            reason = _holder(output.stdout)[0] if output.stdout else "somebody has removed it"
+            raise LockHeld(
+                f"this command has lost the cluster's lock: {reason}",
+                node=self.head.node,
+                hint="`clusterctl status` shows what runs now",
+            )
+        self.renewed_s = now_s
+
+    async def keep(self) -> None:
+        """Renew the lock again and again; return once it has been lost for good."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            try:
+                await self.renew()
+            except CommandTimeout:
+                continue  # a head that is busy with loading may be slow to answer
+            except ClusterctlError:
+                return
+
+
 @asynccontextmanager
-async def holding(head: Transport, cluster: str, command: str) -> AsyncIterator[None]:
-    """Hold the cluster's lock while the body runs, and keep saying so.
+async def holding(head: Transport, cluster: str, command: str) -> AsyncIterator[Lease]:
+    """Hold the cluster's lock while the body runs, and keep saying so; who makes changes asks it first.
 
     Raises:
         LockHeld: if another holds it, with its name and how to get past it.
     """
     token = secrets.token_hex(8)
     owner = json.dumps(asdict(Owner.of_this_process(command)))
+    lease = Lease(head, cluster, token, time.time())
     try:
         await _acquire(head, cluster, token, owner)
-        async with _beating(head, cluster, token):
-            yield
+        keeping = asyncio.create_task(lease.keep())
+        try:
+            yield lease
+        finally:
+            keeping.cancel()
+            await asyncio.wait([keeping])
     finally:
         # Also after an interrupt while it was taken. A lost connection leaves the lock to its lease.
         with contextlib.suppress(ClusterctlError):
@@ -84,23 +143,6 @@ async def _acquire(head: Transport, cluster: str, token: str, owner: str) -> Non
         hint=f"wait for it; a dead holder's lock expires {LEASE_S} s after its last sign of life,"
         " or remove it now with `clusterctl unlock`",
     )
-
-
-@asynccontextmanager
-async def _beating(head: Transport, cluster: str, token: str) -> AsyncIterator[None]:
-    beating = asyncio.create_task(_beat(head, cluster, token))
-    try:
-        yield
-    finally:
-        beating.cancel()
-        with contextlib.suppress(asyncio.CancelledError, ClusterctlError):
-            await beating
-
-
-async def _beat(head: Transport, cluster: str, token: str) -> None:
-    while True:
-        await asyncio.sleep(BEAT_S)
-        await head.run(commands.lock("beat", cluster, token, lease_s=LEASE_S))
 
 
 def _holder(stdout: bytes) -> tuple[str, str]:

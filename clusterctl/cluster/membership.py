@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.model import Role
@@ -24,11 +24,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """All members, and what they serve."""
+    """All members, and what they serve; `is_leaving` once a `down` of the whole has begun."""
 
     members: tuple[Member, ...]
     url: str
     alias: str
+    is_leaving: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the cluster is meant to be up: nobody has begun to take down the whole, or has its head."""
+        return not self.is_leaving and any(member.role is Role.HEAD for member in self.members)
 
     def to_json(self) -> str:
         """The text kept on the head."""
@@ -37,14 +43,15 @@ class Membership:
     def without(self, gone: set[str]) -> Membership:
         """The membership that is left once the nodes named in `gone` are clean."""
         left = tuple(member for member in self.members if member.name not in gone)
-        return Membership(left, self.url, self.alias)
+        return replace(self, members=left)
 
 
 def parse_membership(text: str | None) -> Membership | None:
     """Read the text kept on the head; `None` if there is none or it is damaged."""
     try:
         raw = json.loads(text or "")
-        return Membership(tuple(_member(member) for member in raw["members"]), raw["url"], raw["alias"])
+        members = tuple(_member(member) for member in raw["members"])
+        return Membership(members, raw["url"], raw["alias"], raw.get("is_leaving") is True)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from clusterctl.config.document import dotted
 from clusterctl.errors import UsageError
 from clusterctl.llama.model_header import ModelHeader
 
@@ -42,10 +43,10 @@ def model_of(document: Mapping[str, Any]) -> ModelHeader:
     return header
 
 
-def faults_of(error: ValidationError) -> str:
-    """Return all faults of a document, each with its place, as one line."""
+def faults_of(error: ValidationError, *within: str) -> str:
+    """Return all faults of a document, or of the part of it that lies `within` keys, each with its place."""
     faults = error.errors(include_url=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}" for fault in faults)
+    return "; ".join(f"{dotted((*within, *fault['loc']))}: {fault['msg'].lower()}" for fault in faults)
 
 
 def _all_layers(document: Mapping[str, Any]) -> list[dict[str, Any]]:

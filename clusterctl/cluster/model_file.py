@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clusterctl.config.recipe import Recipe
-from clusterctl.errors import ClusterctlError
+from clusterctl.errors import ModelFileError
 from clusterctl.llama.gguf import GgufHeader, read_header
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.llama.model_parts import part_names
@@ -29,8 +29,7 @@ async def read_models(head: Transport, recipe: Recipe, sizes: Sizes) -> Models:
     """Read the headers of the recipe's models; `sizes` are those of their files in bytes, by path.
 
     Raises:
-        ModelFileError: if a file is no sane GGUF, with the offset.
-        ClusterctlError: if a file can't be read.
+        ModelFileError: if a file can't be read, or is no sane GGUF, with the offset.
     """
     draft = recipe.draft.path if recipe.draft else None
     return Models(
@@ -43,8 +42,7 @@ async def read_model(head: Transport, files: Sizes) -> ModelHeader:
     """Read the header of a model, all parts of a split one at once. `files` gives each part's size in bytes.
 
     Raises:
-        ModelFileError: if a file is no sane GGUF, with the offset.
-        ClusterctlError: if a file can't be read.
+        ModelFileError: if a file can't be read, or is no sane GGUF, with the offset.
     """
 
     async def read_part(file: str, size: int | None) -> GgufHeader:
@@ -53,7 +51,7 @@ async def read_model(head: Transport, files: Sizes) -> ModelHeader:
         while True:
             output = await head.run(commands.read(file, wanted.offset, wanted.length))
             if output.exit_status != 0:
-                raise ClusterctlError(
+                raise ModelFileError(
                     output.stderr.strip() or f"{file} could not be read",
                     node=head.node,
                     hint="the SSH user must be able to read the model",
@@ -63,6 +61,9 @@ async def read_model(head: Transport, files: Sizes) -> ModelHeader:
             except StopIteration as done:
                 header: GgufHeader = done.value
                 return header
+            except ModelFileError as error:
+                error.node = head.node
+                raise
 
     headers = (await on_all(files, read_part)).all_done()
     return ModelHeader.from_parts([headers[file] for file in files])

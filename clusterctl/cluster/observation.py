@@ -118,7 +118,7 @@ def parse_observation(node: str, sections: Mapping[str, Section]) -> Observation
     }
     return Observation(
         node=node,
-        system=_system(node, sections["system"].lines),
+        system=parse_system(node, sections["system"].lines),
         sockets=parse_sockets(sections["sockets"].text),
         holders=holders,
         processes=processes,
@@ -129,7 +129,12 @@ def parse_observation(node: str, sections: Mapping[str, Section]) -> Observation
     )
 
 
-def _system(node: str, lines: tuple[str, ...]) -> System:
+def parse_system(node: str, lines: tuple[str, ...]) -> System:
+    """Read what `system` of prelude.sh prints.
+
+    Raises:
+        ClusterctlError: if it is not of that form, or names a system that is not supported.
+    """
     try:
         machine, user, boot_id, clock, home, path = lines
         name, hostname, arch = machine.split(" ")

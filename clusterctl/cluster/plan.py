@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from clusterctl.cluster.cache_room import cache_advice, demand_room
 from clusterctl.cluster.draft import DraftPart, beside_draft, drafted_tokens, place_draft
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.known_faults import as_advice, find_known_faults
@@ -87,8 +88,10 @@ def with_calls(plan: Plan, inventory: Inventory, recipe: Recipe, facts: Mapping[
     """Write out the calls of a plan, spelled as the nodes' own programs understand them.
 
     Raises:
+        PlanDoesNotFit: if a worker's disk has no room for the cache that it is to keep.
         UsageError: for settings that a program does not know.
     """
+    demand_room(inventory, facts, plan.split)
     return replace(
         plan,
         workers=worker_commands(inventory, facts, plan.split),
@@ -146,7 +149,7 @@ def choose_plan(
         settings=settings,
         host_budget_bytes=host_budget,
         estimate=expected,
-        advice=(*advice, *as_advice(faults)),
+        advice=(*advice, *cache_advice(inventory, facts, split), *as_advice(faults)),
         known_faults=faults,
     )
 

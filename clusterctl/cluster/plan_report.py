@@ -8,6 +8,7 @@ from dataclasses import replace
 from clusterctl.cluster.known_faults import load_all_advisories
 from clusterctl.cluster.plan import Plan
 from clusterctl.llama.advisories import Advisory
+from clusterctl.llama.secrets import hide_secrets
 from clusterctl.model import MIB, BudgetStep, Estimate, Memory, NodeCommand, Share
 from clusterctl.planning.margins import margin_bytes
 from clusterctl.reports import (
@@ -90,7 +91,7 @@ def _verdict(advisory: Advisory, match: Advisory | None) -> str:
 
 
 def _commands(calls: Sequence[NodeCommand]) -> tuple[CommandReport, ...]:
-    return tuple(CommandReport(call.node, call.role, call.argv, dict(call.env)) for call in calls)
+    return tuple(CommandReport(call.node, call.role, call.argv, hide_secrets(call.env)) for call in calls)
 
 
 def _rounded(estimate: Estimate) -> Estimate:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from clusterctl.cluster.cache import cache_problems
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import HEAD_PROGRAMS, WORKER_PROGRAMS, NodeFacts
+from clusterctl.cluster.running_head import KEY_VARIABLE
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.device_choice import missing_backend_problem, usable_devices
@@ -56,7 +58,8 @@ def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts:
             "build llama.cpp with -DGGML_RPC=ON",
         )
     if recipe is not None:
-        yield from _files_missing(facts.files)
+        yield from _files_missing(recipe, facts.files)
+        yield from _open_without_key(recipe, node)
         yield from _port_taken(node, facts, recipe.server.port)
 
 
@@ -74,6 +77,7 @@ def _worker_checks(inventory: Inventory, recipe: Recipe | None, node: Node, fact
     address = rpc_address(inventory, node, facts)
     if isinstance(address, Problem):
         yield address
+    yield from cache_problems(facts.cache, is_wanted=node.rpc.cache)
     yield from _port_taken(node, facts, node.rpc.port)
 
 
@@ -121,15 +125,31 @@ def _program_missing(node: Node, facts: NodeFacts, names: tuple[str, ...]) -> Pr
     )
 
 
-def _files_missing(files: Mapping[str, int | None]) -> Iterator[Problem]:
+def _files_missing(recipe: Recipe, files: Mapping[str, int | None]) -> Iterator[Problem]:
+    tls = recipe.server.tls
+    own = {recipe.server.api_key_file, tls and tls.key_file, tls and tls.cert_file}
     for file, size in files.items():
         if not size:
+            is_model = file not in own
             yield Problem(
-                "model-missing",
+                "model-missing" if is_model else "file-missing",
                 Severity.ERROR,
                 f"{file} is {'empty' if size == 0 else 'missing'} on the head",
-                "copy it there, or correct model.path in the recipe; workers need no copy",
+                f"copy it there, or correct {'model.path' if is_model else 'server'} in the recipe; "
+                "workers need no copy",
             )
+
+
+def _open_without_key(recipe: Recipe, node: Node) -> Iterator[Problem]:
+    server = recipe.server
+    is_local = server.host == "localhost" or server.host.startswith("127.") or server.host == "::1"
+    if not (is_local or server.api_key_file or node.env.get(KEY_VARIABLE)):
+        yield Problem(
+            "open-without-key",
+            Severity.WARNING,
+            f"the head will serve whoever reaches {server.host}:{server.port}, without a key",
+            "set server.api_key_file in the recipe; or listen on 127.0.0.1 and use `clusterctl connect`",
+        )
 
 
 def _port_taken(node: Node, facts: NodeFacts, port: int) -> Iterator[Problem]:

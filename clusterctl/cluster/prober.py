@@ -39,15 +39,18 @@ class Prober:
         """Whether a token is due that has not come."""
         return self._track.is_waiting
 
-    async def probe(self, api: HeadApi, motion: Motion) -> Probed:
-        """Look once; this takes as long as the deadline if a token is asked for and does not come."""
+    async def probe(self, api: HeadApi, motion: Motion, *, may_ask: bool) -> Probed:
+        """Look once; this takes as long as the deadline if a token is asked for and does not come.
+
+        Without `may_ask` no token is asked for: a head whose worker is gone would end by it.
+        """
         before, pulse = self._track.last, await api.pulse()
         if before is not None and has_advanced(before, pulse):
             self._missing = None
         self._track = self._track.seeing(pulse, motion)
         is_busy = pulse.is_idle is False
         traffic = traffic_of(pulse, before if is_busy else None)
-        if pulse.is_idle and self._token_is_due(pulse.at_s):
+        if may_ask and pulse.is_idle and self._token_is_due(pulse.at_s):
             return Probed(await self._ask_for_a_token(api, pulse), traffic)
         if self._missing is not None:
             return Probed(ProgressReport(Verdict.STUCK, self._missing), traffic)

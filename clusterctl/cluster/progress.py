@@ -74,6 +74,9 @@ class Track:
             return Track(last, self.proven_at_s)
         if self.due_since_s is None or self.motion_then is None:
             return replace(self, last=last, due_since_s=pulse.at_s, motion_then=motion, has_moved=False)
+        if motion.moved_bytes.keys() != self.motion_then.moved_bytes.keys():
+            # Bytes are counted only once a token is due, so the second look is the first that can be compared.
+            return replace(self, last=last, motion_then=motion)
         moved = motion.has_moved(self.motion_then, pulse.at_s - self.due_since_s)
         return replace(self, last=last, has_moved=self.has_moved or moved)
 
@@ -85,7 +88,10 @@ class Track:
         """Say how it stands, and why."""
         if self.due_since_s is None:
             if self.proven_at_s is None:
-                return Verdict.UNKNOWN, "" if self.last and self.last.tells else "the head tells nothing of its work"
+                return (
+                    Verdict.UNKNOWN,
+                    "" if self.last and self.last.tells else "the head tells nothing of its work",
+                )
             return Verdict.PROVEN, f"tokens came {now_s - self.proven_at_s:.0f} s ago"
         silent_s = now_s - self.due_since_s
         if silent_s < deadline_s:

@@ -21,7 +21,11 @@ class ProcessState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Why a program runs: `inputs` is a digest of all that decided its plan, to tell an unchanged cluster."""
+    """Why a program runs.
+
+    `inputs` is a digest of all that decided its plan, to tell an unchanged cluster. `free_before_mib` is what each
+    of the node's cards had free before the program started.
+    """
 
     cluster: str
     node: str
@@ -34,6 +38,7 @@ class Record:
     started_at: str
     inputs: str
     env: dict[str, str] = field(default_factory=dict)
+    free_before_mib: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The record as the text kept on the node."""

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
+from clusterctl.cluster.cache import CacheDisk
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.known_faults import demand_no_known_fault
 from clusterctl.cluster.model_document import faults_of, model_of
@@ -55,7 +56,7 @@ def read_record(text: str, file: str) -> Recorded:
         complete = [{"role": "", "reachable": True, **row} for row in rows]
         nodes = TypeAdapter(tuple[NodeReport, ...]).validate_python(complete)
     except ValidationError as error:
-        raise UsageError(f"{file}: nodes.{faults_of(error)}") from error
+        raise UsageError(f"{file}: {faults_of(error, 'nodes')}", hint=HOW_TO_RECORD) from error
     skew = document.get("skew")
     return Recorded(
         nodes={node.name: node for node in nodes},
@@ -95,7 +96,7 @@ def _json(text: str, file: str) -> object:
             f"{file}:{error.lineno}:{error.colno}: no JSON: {error.msg}", hint=HOW_TO_RECORD
         ) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file}: no JSON of a sane size", hint=HOW_TO_RECORD) from error
+        raise UsageError(f"{file}: no JSON that planning can read: {error}", hint=HOW_TO_RECORD) from error
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -182,6 +183,7 @@ def _facts(node: Node, report: NodeReport) -> NodeFacts:
         library_commits=frozenset(),
         missing_libraries=(),
         files={},
+        cache=CacheDisk(report.cache_mib, report.cache_free_mib),
     )
 
 

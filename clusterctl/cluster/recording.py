@@ -56,5 +56,6 @@ def _with_facts(report: NodeReport, facts: NodeFacts, *, for_planning: bool) -> 
         boot_id=facts.observation.system.boot_id,
         home=facts.observation.system.home,
         memory=facts.memory,
+        cache_free_mib=facts.cache.free_mib,
         options=needed_options(flags) if flags and for_planning else None,
     )

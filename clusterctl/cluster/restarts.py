@@ -19,9 +19,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A restart, when it began (in seconds of any steady clock), and the node that had broken."""
+    """A restart: when the cluster was found broken, when the restart had ended, and the node that had broken.
 
-    at_s: float
+    Times are seconds of one steady clock. A restart that failed has ended as well.
+    """
+
+    broke_s: float
+    ended_s: float
     culprit: str
 
 
@@ -31,27 +35,30 @@ class History:
 
     restarts: tuple[Restart, ...] = ()
 
-    def with_restart(self, at_s: float, culprit: str) -> History:
+    def with_restart(self, restart: Restart) -> History:
         """The history with one restart more."""
-        return History((*self.restarts, Restart(at_s, culprit)))
+        return History((*self.restarts, restart))
 
-    def refusal(self, budget: Budget, now_s: float, culprit: str) -> str | None:
+    def refusal(self, budget: Budget, broke_s: float, culprit: str) -> str | None:
         """Why another restart for `culprit` makes no sense, or `None` if it may be tried."""
-        if self._broke_fast_twice(budget, now_s, culprit):
+        if self._broke_fast_twice(budget, broke_s, culprit):
             return f"{culprit} broke twice within {budget.fast_s:g} s of a restart"
-        recent = [restart for restart in self.restarts if restart.at_s > now_s - budget.window_s]
-        if len(recent) >= budget.restarts:
-            return f"{len(recent)} restarts within {budget.window_s / 60:g} min did not help"
+        if (recent := self._recent(budget, broke_s)) >= budget.restarts:
+            return f"brought back {recent} times within {budget.window_s / 60:g} min already"
         return None
 
     def pause_s(self, budget: Budget, now_s: float) -> float:
         """Seconds to wait before the next restart: doubled for each recent one."""
-        recent = sum(restart.at_s > now_s - budget.window_s for restart in self.restarts)
+        recent = self._recent(budget, now_s)
         return 0.0 if recent == 0 else min(FIRST_PAUSE_S * 2.0 ** (recent - 1), LONGEST_PAUSE_S)
 
-    def _broke_fast_twice(self, budget: Budget, now_s: float, culprit: str) -> bool:
-        """Two restarts for the same node, each soon after the one before, and now broken soon again."""
-        times = [restart.at_s for restart in self.restarts if restart.culprit == culprit]
-        return (
-            len(times) >= 2 and now_s - times[-1] <= budget.fast_s and times[-1] - times[-2] <= 2 * budget.fast_s
-        )
+    def _recent(self, budget: Budget, now_s: float) -> int:
+        return sum(restart.ended_s > now_s - budget.window_s for restart in self.restarts)
+
+    def _broke_fast_twice(self, budget: Budget, broke_s: float, culprit: str) -> bool:
+        """Whether the same node has broken soon after the last restart, and soon after the one before."""
+        if len(self.restarts) < 2:
+            return False
+        before, last = self.restarts[-2:]
+        is_fast = broke_s - last.ended_s <= budget.fast_s and last.broke_s - before.ended_s <= budget.fast_s
+        return is_fast and last.culprit == culprit

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
-from clusterctl.cluster.head_api import HeadApi, head_api
+from clusterctl.cluster.head_api import HeadApi, base_url, head_api
 from clusterctl.cluster.observation import Observation
 from clusterctl.cluster.record import Record
 from clusterctl.errors import ClusterctlError, NotReady
@@ -14,6 +14,9 @@ from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
 KEY_FILE_FLAG = "--api-key-file"
+KEY_VARIABLE = "LLAMA_API_KEY"
+CERTIFICATE_FLAG = "--ssl-cert-file"
+_LARGEST_FILE_BYTES = 65536
 
 
 def running_head(seen: Observation) -> Record:
@@ -34,22 +37,76 @@ def running_head(seen: Observation) -> Record:
 
 @asynccontextmanager
 async def open_running_head(head: Transport, record: Record) -> AsyncIterator[HeadApi]:
-    """Open the API of a running head, with the first key of its key file if it wants one."""
-    async with head_api(head, record.address, record.port, await _first_key(head, record)) as api:
+    """Open the API of a running head, with the key and the certificate that it was started with.
+
+    Raises:
+        ClusterctlError: if a file of theirs can't be read.
+    """
+    key, certificate = await first_key(head, record), await certificate_of(head, record)
+    async with head_api(head, record.address, record.port, key, certificate) as api:
         yield api
 
 
-async def _first_key(head: Transport, record: Record) -> str | None:
+def url_of(record: Record) -> str:
+    """The base URL of a head's API, as its own machine sees it."""
+    has_tls = argument_of(record.argv, CERTIFICATE_FLAG) is not None
+    return base_url(record.address, record.port, has_tls=has_tls)
+
+
+def wants_key(record: Record) -> bool:
+    """Whether a head serves only those who send a key."""
+    return argument_of(record.argv, KEY_FILE_FLAG) is not None or KEY_VARIABLE in record.env
+
+
+async def first_key(head: Transport, record: Record) -> str | None:
+    """Return the first of the keys that a head takes, `None` if it wants none.
+
+    Raises:
+        ClusterctlError: if the key file can't be read.
+    """
+    return next(iter(await keys_of(head, record)), None)
+
+
+async def keys_of(head: Transport, record: Record) -> tuple[str, ...]:
+    """Return the keys that a head takes, from its key file or its environment.
+
+    Raises:
+        ClusterctlError: if the key file can't be read.
+    """
     file = argument_of(record.argv, KEY_FILE_FLAG)
     if file is None:
-        return None
-    output = await head.run(commands.read(file, 0, 4096))
-    keys = output.stdout.decode(errors="replace").split()
+        return tuple(filter(None, record.env.get(KEY_VARIABLE, "").split(",")))
+    lines = [line.strip() for line in (await _read(head, file)).splitlines()]
+    keys = tuple(line for line in lines if line and not line.startswith("#"))
     if not keys:
-        raise ClusterctlError(
-            f"no API key can be read from {file}", node=head.node, hint="the SSH user must be able to read it"
-        )
-    return keys[0]
+        raise _unreadable(head, file, "API key")
+    return keys
+
+
+async def certificate_of(head: Transport, record: Record) -> str | None:
+    """Return the certificate that a head shows to its clients; `None` if it speaks HTTP.
+
+    Raises:
+        ClusterctlError: if the file can't be read.
+    """
+    file = argument_of(record.argv, CERTIFICATE_FLAG)
+    if file is None:
+        return None
+    certificate = await _read(head, file)
+    if not certificate:
+        raise _unreadable(head, file, "certificate")
+    return certificate
+
+
+async def _read(head: Transport, file: str) -> str:
+    output = await head.run(commands.read(file, 0, _LARGEST_FILE_BYTES))
+    return output.stdout.decode(errors="replace")
+
+
+def _unreadable(head: Transport, file: str, what: str) -> ClusterctlError:
+    return ClusterctlError(
+        f"no {what} can be read from {file}", node=head.node, hint="the SSH user must be able to read it"
+    )
 
 
 def argument_of(argv: Sequence[str], flag: str) -> str | None:

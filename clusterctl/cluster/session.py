@@ -11,6 +11,7 @@ from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError
 from clusterctl.remote.command import Command
 from clusterctl.remote.dry import DryTransport
+from clusterctl.remote.guarded import Guard, GuardedTransport
 from clusterctl.remote.target import Destination, open_all
 from clusterctl.remote.transport import Transport
 
@@ -24,13 +25,21 @@ class Session:
     dry: bool
     transcript: list[tuple[str, Command]] = field(default_factory=list)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _guard: Guard | None = None
 
     async def join(self, targets: Mapping[str, Destination | None]) -> None:
-        """Connect to further nodes, all at once."""
+        """Connect to further nodes, or once more to lost ones, all at once."""
         opened = await self._stack.enter_async_context(open_all(targets))
         for name, transport in opened.done.items():
-            self.nodes[name] = DryTransport(transport, self.transcript) if self.dry else transport
+            node: Transport = DryTransport(transport, self.transcript) if self.dry else transport
+            self.nodes[name] = GuardedTransport(node, self._guard) if self._guard else node
+            self.unreachable.pop(name, None)
         self.unreachable.update(opened.failed)
+
+    def guard(self, guard: Guard) -> None:
+        """From now on, `guard` is asked before every change of any node."""
+        self._guard = guard
+        self.nodes = {name: GuardedTransport(node, guard) for name, node in self.nodes.items()}
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.membership import Member, Membership, parse_membership
 from clusterctl.cluster.node_memory import NodeMemory
-from clusterctl.cluster.observation import Observation
+from clusterctl.cluster.observation import Observation, Vitals
 from clusterctl.cluster.progress import Motion
 from clusterctl.cluster.record import Process
 from clusterctl.errors import ClusterctlError
@@ -76,6 +76,34 @@ class Sight:
         )
 
     @property
+    def suspended(self) -> tuple[str, ...]:
+        """The members whose process has been stopped by a signal or a debugger."""
+        names = (self.head, *(member.name for member in self.workers))
+        return tuple(name for name in names if (vitals := self.vitals_of(name)) and vitals.is_suspended)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all workers run and are connected to."""
+        return all(
+            member.name in self.programs and self.programs[member.name].process.runs and self.peers_of(member)
+            for member in self.workers
+        )
+
+    def vitals_of(self, name: str) -> Vitals | None:
+        """How a running member's process does; `None` if it does not run or is not told."""
+        found = self.programs.get(name)
+        if found is None or not found.process.runs:
+            return None
+        return self.seen[found.node].vitals.get(name)
+
+    def peers_of(self, worker: Member) -> tuple[str, ...]:
+        """Who is connected to a worker."""
+        found = self.programs.get(worker.name)
+        observation = self.seen.get(found.node if found else worker.name)
+        sockets = observation.attached(worker.port) if observation else ()
+        return tuple(s.peer for s in sockets if s.address == worker.address and s.peer is not None)
+
+    @property
     def orphans(self) -> Mapping[str, Found]:
         """Running programs that belong to no cluster on record; none if the record can't be seen."""
         return orphans_of(self.seen, self.named_head)
@@ -83,28 +111,26 @@ class Sight:
     @property
     def motion(self) -> Motion:
         """What the programs have done so far."""
-        workers = {member.name for member in self.workers}
-        head = self.seen.get(self.head)
-        vitals = {name: v for observation in self.seen.values() for name, v in observation.vitals.items()}
+        workers = [member.name for member in self.workers]
         moved = {name: n for observation in self.seen.values() for name, n in observation.moved_bytes.items()}
+        times = {name: v.processor_s for name in (self.head, *workers) if (v := self.vitals_of(name))}
         return Motion(
-            moved_bytes={name: count for name, count in moved.items() if name in workers},
-            worker_s={
-                name: each.processor_s
-                for name, each in vitals.items()
-                if name in workers and each.processor_s is not None
-            },
-            head_s=head.vitals[self.head].processor_s if head and self.head in head.vitals else None,
+            moved_bytes={name: moved[name] for name in workers if name in moved},
+            worker_s={name: s for name in workers if (s := times.get(name)) is not None},
+            head_s=times.get(self.head),
         )
 
 
 def find_membership(seen: Mapping[str, Observation], head: str) -> Membership | None:
-    """Return what is on record of a cluster: on its head, or on another node that was its head before."""
-    own = seen.get(head)
-    for observation in (*([own] if own else []), *seen.values()):
-        if membership := parse_membership(observation.membership):
-            return membership
-    return None
+    """Return what is on record of a cluster."""
+    keeper = find_keeper(seen, head)
+    return parse_membership(seen[keeper].membership) if keeper else None
+
+
+def find_keeper(seen: Mapping[str, Observation], head: str) -> str | None:
+    """Return the node that keeps the record of a cluster: its head, or one that was its head before."""
+    nodes = (head, *(name for name in seen if name != head))
+    return next((name for name in nodes if name in seen and parse_membership(seen[name].membership)), None)
 
 
 def head_of(membership: Membership | None, named: str) -> str:

@@ -13,13 +13,14 @@ from clusterctl.cluster.record import Process
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 
-_INVENTORY_KEYS = {"cluster", "network", "nodes"}
 _UNIMPORTANT_NODE_KEYS = ("labels", "ssh", "host", "speed")
 _UNIMPORTANT_RECIPE_KEYS = {"source", "expect"}
 
 
 class Standing(StrEnum):
-    """Nothing runs; only remains without a head; the very cluster asked for; it, but broken; another one."""
+    """Nothing runs; only remains without a head, or of a `down`; the very cluster asked for; it, but broken;
+    another one.
+    """
 
     NOTHING = "nothing"
     REMAINS = "remains"
@@ -56,13 +57,13 @@ def standing_of(inventory: Inventory, facts: Mapping[str, NodeFacts], digest: st
     """Judge what runs against what is asked for."""
     processes = processes_of(facts)
     head = processes.get(inventory.head.name)
-    if head is None or not head.runs:
+    membership = parse_membership(facts[inventory.head.name].observation.membership)
+    if head is None or not head.runs or (membership is not None and membership.is_leaving):
         return Standing.REMAINS if processes else Standing.NOTHING
     if head.record.inputs != digest:
         return Standing.OTHER
-    membership = parse_membership(facts[inventory.head.name].observation.membership)
     if membership is None:
         return Standing.BROKEN
     members = [processes.get(member.name) for member in membership.members]
     whole = all(process and process.runs and process.record.inputs == digest for process in members)
-    return Standing.SAME if whole else Standing.BROKEN
+    return Standing.SAME if members and whole else Standing.BROKEN

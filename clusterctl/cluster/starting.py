@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from clusterctl.cluster.failure import explain
@@ -25,6 +25,7 @@ class Launch:
     port: int
     build: str
     inputs: str
+    free_before_mib: Mapping[str, int] = field(default_factory=dict)
 
     def record(self, cluster: str) -> Record:
         """The record to keep on the node."""
@@ -40,6 +41,7 @@ class Launch:
             owner=f"{getpass.getuser()}@{socket.gethostname()}",
             started_at=datetime.now(UTC).isoformat(timespec="seconds"),
             inputs=self.inputs,
+            free_before_mib=dict(self.free_before_mib),
         )
 
 

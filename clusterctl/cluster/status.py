@@ -6,13 +6,15 @@ Nobody connects to a worker here: it serves one client, and a second would wait 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Never
 
 from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.lookout import Lookout, looking_out
 from clusterctl.cluster.membership import Member
 from clusterctl.cluster.node_memory import NodeMemory
 from clusterctl.cluster.progress import DEADLINE_S, Verdict
+from clusterctl.cluster.running_head import url_of
 from clusterctl.cluster.sight import Found, Sight
 from clusterctl.cluster.status_problems import problems_of
 from clusterctl.config.inventory import Inventory
@@ -20,6 +22,8 @@ from clusterctl.model import Device, Problem, Severity
 from clusterctl.reports import HeadStatus, OrphanReport, StatusReport, WorkerStatus
 
 PAUSE_S = 1.0
+WATCH_INTERVAL_S = 2.0
+TOKEN_EVERY_S = 600.0
 
 
 async def read_status(
@@ -38,6 +42,25 @@ async def read_status(
             await asyncio.sleep(PAUSE_S)
 
 
+async def watch_status(
+    inventory: Inventory,
+    show: Callable[[StatusReport], None],
+    *,
+    interval_s: float = WATCH_INTERVAL_S,
+    deadline_s: float = DEADLINE_S,
+    asks_token: bool = True,
+) -> Never:
+    """Look again and again over the same connections, and show every report; end only by being cancelled.
+
+    An idle head is asked for a token at first, and then only after ten minutes without any.
+    """
+    token_every_s = TOKEN_EVERY_S if asks_token else None
+    async with looking_out(inventory, deadline_s=deadline_s, token_every_s=token_every_s) as lookout:
+        while True:
+            show(await look(lookout))
+            await asyncio.sleep(interval_s)
+
+
 async def look(lookout: Lookout) -> StatusReport:
     """Look once, and report."""
     return report_of(await lookout.look())
@@ -50,7 +73,8 @@ def report_of(sight: Sight) -> StatusReport:
     problems = tuple(problems_of(sight, head, workers))
     orphans = tuple(_orphan(name, found) for name, found in sight.orphans.items())
     state = _state(sight, head, workers, problems)
-    return StatusReport(state, head, workers, sight.traffic, problems, sight.progress, orphans)
+    desired = None if sight.membership is None else "up" if sight.membership.is_wanted else "down"
+    return StatusReport(state, head, workers, sight.traffic, problems, sight.progress, orphans, desired)
 
 
 def _head_status(sight: Sight) -> HeadStatus:
@@ -58,7 +82,7 @@ def _head_status(sight: Sight) -> HeadStatus:
     url = membership.url if membership else None
     if process is None:
         return HeadStatus(name, url=url, health="stopped" if name in sight.seen else "unreachable")
-    url = url or f"http://{process.record.address}:{process.record.port}"
+    url = url or url_of(process.record)
     if not process.runs:
         return HeadStatus(name, url=url, health="stopped")
     node = sight.programs[name].node
@@ -68,7 +92,7 @@ def _head_status(sight: Sight) -> HeadStatus:
         since=process.record.started_at,
         url=url,
         health=sight.health or Health.NO_ANSWER,
-        resident_mib=_resident_mib(sight, node, name),
+        resident_mib=_resident_mib(sight, name),
         device_mib=_device_mib(sight.memory.get(node), process.pid),
         device_memory=_cards(sight.memory.get(node)),
     )
@@ -82,21 +106,15 @@ def _worker_status(sight: Sight, member: Member) -> WorkerStatus:
         return WorkerStatus(member.name, endpoint, state="unreachable")
     if found is None or not found.process.runs:
         return WorkerStatus(member.name, endpoint, state="stopped")
-    node, pid = found.node, found.process.pid
-    attached = tuple(
-        socket.peer
-        for socket in observation.attached(member.port)
-        if socket.address == member.address and socket.peer is not None
-    )
-    vitals = observation.vitals.get(member.name)
+    node, pid, attached = found.node, found.process.pid, sight.peers_of(member)
     return WorkerStatus(
         node=member.name,
         endpoint=endpoint,
         pid=pid,
-        state="suspended" if vitals and vitals.is_suspended else _worker_state(sight, endpoint, attached),
+        state="suspended" if member.name in sight.suspended else _worker_state(sight, endpoint, attached),
         listening_on=tuple(f"{s.address}:{s.port}" for s in observation.listening(member.port)),
         attached=attached,
-        resident_mib=_resident_mib(sight, node, member.name),
+        resident_mib=_resident_mib(sight, member.name),
         device_mib=_device_mib(sight.memory.get(node), pid),
         device_memory=_cards(sight.memory.get(node)),
     )
@@ -116,8 +134,8 @@ def _orphan(name: str, found: Found) -> OrphanReport:
     return OrphanReport(found.node, name, record.role, found.process.pid, record.started_at, record.owner)
 
 
-def _resident_mib(sight: Sight, node: str, name: str) -> float | None:
-    vitals = sight.seen[node].vitals.get(name)
+def _resident_mib(sight: Sight, name: str) -> float | None:
+    vitals = sight.vitals_of(name)
     return vitals.resident_mib if vitals else None
 
 
@@ -130,9 +148,7 @@ def _cards(memory: NodeMemory | None) -> tuple[Device, ...]:
     return tuple(Device(card.name, "", card.total_mib, card.free_mib) for card in cards)
 
 
-def _state(
-    sight: Sight, head: HeadStatus, workers: Sequence[WorkerStatus], problems: Sequence[Problem]
-) -> str:
+def _state(sight: Sight, head: HeadStatus, workers: Sequence[WorkerStatus], problems: Sequence[Problem]) -> str:
     runs = head.pid is not None or any(worker.pid for worker in workers) or bool(sight.orphans)
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if head.health == "unreachable" or (sight.unreachable and not runs):
@@ -147,7 +163,7 @@ def _state(
 
 
 def _is_wedged(sight: Sight, head: HeadStatus, workers: Sequence[WorkerStatus]) -> bool:
-    """All of it lives and looks well, and still nothing comes; with a part missing it is degraded."""
-    if head.health != Health.OK or any(worker.state in ("stopped", "unreachable") for worker in workers):
+    """All of it lives, and still nothing comes; with a part missing it is degraded."""
+    if head.pid is None or any(worker.pid is None for worker in workers):
         return False
-    return sight.progress.verdict == Verdict.STUCK
+    return bool(sight.suspended) or (head.health == Health.OK and sight.progress.verdict == Verdict.STUCK)

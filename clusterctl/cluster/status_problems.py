@@ -23,22 +23,27 @@ def problems_of(sight: Sight, head: HeadStatus, workers: tuple[WorkerStatus, ...
     """Yield every problem, those of the way to the nodes first."""
     for name, error in sight.unreachable.items():
         yield Problem("unreachable", Severity.ERROR, f"{name}: {error.message}", error.hint or "")
-    if head.pid is not None or any(worker.pid for worker in workers):
-        yield from _head_problems(sight, head)
+    if sight.programs:
+        yield from _head_problems(sight, head, workers_run=any(worker.pid for worker in workers))
         for worker in workers:
             yield from _worker_problems(sight, head, worker)
     yield from _progress_problems(sight)
     yield from _orphan_problems(sight)
-
-
-def _head_problems(sight: Sight, head: HeadStatus) -> Iterator[Problem]:
-    if head.pid is None and head.health == "stopped":
-        yield _error(
-            "head-stopped",
-            f"{head.node}: the head does not run, but workers do{_death(sight, sight.head_process)}",
-            ANEW,
+    if sight.membership is not None and sight.membership.is_leaving:
+        yield Problem(
+            "down-unfinished",
+            Severity.WARNING,
+            f"{sight.head}: a `down` of this cluster has begun and is not done",
+            "`clusterctl down` finishes it, `clusterctl up` starts the cluster anew",
         )
-    if head.pid is not None and _is_suspended(sight, head.node):
+
+
+def _head_problems(sight: Sight, head: HeadStatus, *, workers_run: bool) -> Iterator[Problem]:
+    if head.pid is None and head.health == "stopped":
+        but = ", but workers do" if workers_run else ""
+        death = _death(sight, sight.head_process)
+        yield _error("head-stopped", f"{head.node}: the head does not run{but}{death}", ANEW)
+    if head.pid is not None and head.node in sight.suspended:
         yield _suspended(head.node, "head", head.pid)
     elif head.health == Health.NO_ANSWER:
         yield _error(
@@ -76,9 +81,8 @@ def _worker_problems(sight: Sight, head: HeadStatus, worker: WorkerStatus) -> It
     if worker.state == "stopped":
         found = sight.programs.get(worker.node)
         death = _death(sight, found.process if found else None)
-        yield _error(
-            "worker-stopped", f"{worker.node}: the worker is gone; the next request ends the head{death}", ANEW
-        )
+        so = "; the next request ends the head" if head.pid else ""
+        yield _error("worker-stopped", f"{worker.node}: the worker is gone{so}{death}", ANEW)
     elif worker.state == "suspended" and worker.pid is not None:
         yield _suspended(worker.node, "worker", worker.pid)
     elif worker.state == "idle" and head.health == Health.OK:
@@ -104,7 +108,7 @@ def _worker_problems(sight: Sight, head: HeadStatus, worker: WorkerStatus) -> It
 
 def _progress_problems(sight: Sight) -> Iterator[Problem]:
     progress = sight.progress
-    if sight.health is not Health.OK:
+    if sight.health is not Health.OK or sight.suspended:
         return
     if progress.verdict == Verdict.STUCK:
         yield _error(
@@ -148,11 +152,6 @@ def _suspended(node: str, role: str, pid: int) -> Problem:
         f"{node}: the {role} has been stopped by a signal or a debugger, and does nothing",
         f"`kill -CONT {pid}` on the node lets it go on",
     )
-
-
-def _is_suspended(sight: Sight, node: str) -> bool:
-    vitals = sight.seen[node].vitals.get(node) if node in sight.seen else None
-    return vitals is not None and vitals.is_suspended
 
 
 def _words(process: Process, flag: str) -> list[str]:

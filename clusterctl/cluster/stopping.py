@@ -11,6 +11,7 @@ from clusterctl.remote.transport import Transport
 # A head leaves at once on SIGTERM; a worker may have to give much memory back first.
 GRACE_S = {Role.HEAD: 10, Role.WORKER: 10}
 KILL_ALLOWANCE_S = 30
+PURGE_TIMEOUT_S = 600.0
 
 
 async def stop_recorded(transport: Transport, cluster: str, node: str, role: Role, tell: Tell) -> bool:
@@ -34,6 +35,30 @@ async def stop_recorded(transport: Transport, cluster: str, node: str, role: Rol
                 hint="it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
             )
         return word != "absent"
+
+
+async def purge_cache_of(transport: Transport, cluster: str, tell: Tell) -> bool:
+    """Remove what the cluster's workers have cached on a node; return whether there was anything.
+
+    Raises:
+        Degraded: if some of it can't be removed.
+        NodeUnreachable: if the node is gone.
+    """
+    with telling(tell, "remove the worker's cache", transport.node) as note:
+        output = await transport.run(commands.purge(cluster), timeout_s=PURGE_TIMEOUT_S)
+        if output.recorded:
+            note.outcome = Outcome.WOULD
+            return False
+        if output.exit_status != 0:
+            raise Degraded(
+                f"the worker's cache can't be removed: {output.stderr.strip()[:200]}",
+                node=transport.node,
+                hint=f"remove ~/.cache/clusterctl/{cluster} on the node by hand",
+            )
+        kib = output.stdout.strip()
+        note.outcome = Outcome.UNCHANGED if kib == b"0" else Outcome.DONE
+        note.detail = "nothing was there" if kib == b"0" else f"{int(kib) // 1024} MiB"
+        return kib != b"0"
 
 
 _OUTCOMES = {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clusterctl.cluster.bringup import Bringup, Options
-from clusterctl.cluster.down import clear
+from clusterctl.cluster.down import clear, observe_members
+from clusterctl.cluster.enrolment import demand_wanted, forget
 from clusterctl.cluster.examine import demand_fitness, examine
-from clusterctl.cluster.head_api import HeadApi, head_api
 from clusterctl.cluster.known_faults import demand_no_known_fault, find_known_faults
 from clusterctl.cluster.launch import endpoints_of, head_command, head_settings
 from clusterctl.cluster.lock import holding
@@ -19,6 +18,7 @@ from clusterctl.cluster.phases import Phase, run_phases
 from clusterctl.cluster.plan import make_plan
 from clusterctl.cluster.readiness import TITLE, demand_buffers, wait_until_serving
 from clusterctl.cluster.rpc_probe import Hello
+from clusterctl.cluster.running_head import open_running_head
 from clusterctl.cluster.session import session
 from clusterctl.cluster.standing import Standing, inputs_digest, processes_of, standing_of
 from clusterctl.cluster.starting import Launch, start
@@ -29,7 +29,7 @@ from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import Degraded, StartFailed, raise_all
 from clusterctl.llama.wire import RpcProtocol
-from clusterctl.model import Outcome, Role, Step
+from clusterctl.model import Outcome, Role, Severity, Step
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
 
@@ -55,7 +55,9 @@ async def bring_up(
     """
     async with session(inventory, dry=dry) as opened:
         raise_all(list(opened.unreachable.values()))
-        async with holding(opened.nodes[inventory.head.name], inventory.cluster, "up"):
+        command = "recover" if options.recovering else "up"
+        async with holding(opened.nodes[inventory.head.name], inventory.cluster, command) as lease:
+            opened.guard(lease.demand)
             begun = Bringup(inventory, recipe, options, opened, tell)
             done = await run_phases(PHASES, begun, tell)
         return Brought(done.fresh, done.url, [f"{node}: {command.line()}" for node, command in opened.transcript])
@@ -64,6 +66,8 @@ async def bring_up(
 async def _look(context: Bringup) -> Bringup:
     examination = await examine(context.opened, context.inventory, context.recipe)
     raise_all(list(examination.failed.values()))
+    if context.options.recovering:
+        demand_wanted({name: facts.observation for name, facts in examination.facts.items()}, context.inventory)
     digest = inputs_digest(context.inventory, context.recipe, examination.facts)
     standing = standing_of(context.inventory, examination.facts, digest)
     if standing is Standing.SAME and context.options.replace:
@@ -73,9 +77,13 @@ async def _look(context: Bringup) -> Bringup:
     return replace(context, examination=examination, digest=digest, standing=standing)
 
 
+class RunsOtherwise(StartFailed):
+    """The cluster runs, but from other files or another build than asked for."""
+
+
 def _refuse_to_replace(inventory: Inventory, standing: Standing) -> None:
     if standing is Standing.OTHER:
-        raise StartFailed(
+        raise RunsOtherwise(
             "this cluster runs already, from another inventory, recipe or build",
             node=inventory.head.name,
             hint="`clusterctl up --replace` ends it and starts this one; `clusterctl status` shows it",
@@ -89,9 +97,17 @@ def _refuse_to_replace(inventory: Inventory, standing: Standing) -> None:
 
 
 async def _clear(context: Bringup) -> Bringup:
-    seen = {name: facts.observation for name, facts in context.looked.facts.items()}
+    """End what runs, also on nodes that have left the inventory since."""
+    seen = await observe_members(context.inventory, context.opened)
     cleared = await clear(context.inventory, context.opened, seen, context.tell)
-    raise_all([Degraded(reason, node=name) for name, reason in cleared.left.items()])
+    if not context.options.recovering:
+        await forget(context.inventory, context.opened, seen, cleared.left)
+    known = {node.name for node in context.inventory.nodes}
+    raise_all([Degraded(reason, node=name) for name, reason in cleared.left.items() if name in known])
+    for name, reason in cleared.left.items():
+        # Not a node of this cluster any more, so it can't keep the others from starting.
+        context.tell(Step("clear what is left", Outcome.FAILED, name, detail=reason))
+        context.opened.unreachable.pop(name, None)
     if not context.real:
         return replace(context, standing=Standing.NOTHING)
     examination = await examine(context.opened, context.inventory, context.recipe)
@@ -100,6 +116,11 @@ async def _clear(context: Bringup) -> Bringup:
 
 async def _judge(context: Bringup) -> Bringup:
     demand_fitness(context.looked, allow_skew=context.options.allow_skew)
+    for name, problems in context.looked.problems.items():
+        for problem in problems:
+            if problem.severity is Severity.WARNING:
+                detail = f"{problem.message}; {problem.hint}"
+                context.tell(Step(problem.code, Outcome.WARNING, name, detail=detail))
     return context
 
 
@@ -122,7 +143,7 @@ async def _enrol(context: Bringup) -> Bringup:
 
 
 async def _forget(context: Bringup) -> None:
-    if context.options.keep_record:
+    if context.options.recovering:
         return
     await context.head.run(commands.record(context.cluster, ""))
 
@@ -182,7 +203,7 @@ async def _wait(context: Bringup) -> Bringup:
     workers = [n for n, p in processes_of(context.looked.facts).items() if p.record.role is Role.WORKER]
     if context.plan is not None:
         workers = [command.node for command in context.plan.workers]
-    async with _api(context) as api:
+    async with open_running_head(context.head, context.head_record) as api:
         await wait_until_serving(
             context.opened.nodes, context.cluster, head, workers, api, context.tell, _limits(context)
         )
@@ -197,17 +218,6 @@ def _limits(context: Bringup) -> Limits:
     expected_s = plan.estimate.load_s if plan else None
     deadline_s = load_deadline_s(models.model.total_bytes if models else 0, expected_s)
     return Limits(deadline_s, options.stall_timeout_s, options.timeout_s)
-
-
-@asynccontextmanager
-async def _api(context: Bringup) -> AsyncIterator[HeadApi]:
-    server, head = context.recipe.server, context.head
-    key = None
-    if server.api_key_file is not None:
-        output = await head.run(commands.read(server.api_key_file, 0, 4096))
-        key = next(iter(output.stdout.decode(errors="replace").split()), None)
-    async with head_api(head, server.host, server.port, key) as api:
-        yield api
 
 
 async def _start_all(context: Bringup, launches: Mapping[str, Launch]) -> None:

@@ -34,7 +34,7 @@ FLAGS_OF_KEYS = {
     "batch": "-b --batch-size -ub --ubatch-size",
     "load_mode": "-lm --load-mode --mmap --no-mmap --mlock -dio --direct-io -ndio --no-direct-io",
     "split": "-ts --tensor-split -ngl --gpu-layers --n-gpu-layers -sm --split-mode -fit --fit",
-    "server": "--host --port --api-key-file",
+    "server": "--host --port --api-key-file --ssl-key-file --ssl-cert-file",
     "the inventory": "--rpc -dev --device",
 }
 """Flags of llama-server that clusterctl itself sets, by what decides them (llama.cpp common/arg.cpp)."""
@@ -155,6 +155,15 @@ class Split(Section):
         return self
 
 
+class Tls(Section):
+    """A certificate, so that clients reach the head by HTTPS. Needs a llama-server that was built with TLS."""
+
+    key_file: Path
+    """File on the head with the private key (PEM)."""
+    cert_file: Path
+    """File on the head with the certificate, and those that lead to its root (PEM)."""
+
+
 class Server(Section):
     """Where llama-server listens for clients, on the head."""
 
@@ -164,6 +173,8 @@ class Server(Section):
     """TCP port to listen on."""
     api_key_file: Path | None = None
     """File on the head with the keys that clients may send, one a line. Left out: anyone is served."""
+    tls: Tls | None = None
+    """Serve HTTPS with this certificate. Left out: HTTP."""
     extra_args: tuple[ExtraArgument, ...] = ()
     """Further arguments of llama-server, one a list item. Flags that other keys decide are refused."""
 

@@ -75,7 +75,8 @@ def parse_worker_usage(text: str) -> Flags | None:
 
 def parse_bench_usage(text: str) -> Flags | None:
     """Read the usage of `llama-bench`; `None` if the text is anything else."""
-    flags = Flags(BENCH, MappingProxyType(dict(_options(text))))
+    # A long list of values leaves a single blank before the default.
+    flags = Flags(BENCH, MappingProxyType(dict(_options(text.replace("> (default", ">  (default")))))
     return flags if "--n-prompt" in flags and "--tensor-split" in flags else None
 
 

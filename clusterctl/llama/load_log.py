@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 # llama.cpp src/llama-model.cpp prints one such line for each buffer; a remote one carries its endpoint,
 # `RPC0[10.0.0.2:50052]` or, before 2025-10, `RPC[10.0.0.2:50052]`.
-_MODEL_BUFFER = re.compile(r"load_tensors: +(\S+) model buffer size = +([0-9.]+) MiB")
+_MODEL_BUFFER = re.compile(r"load_tensors: +(\S+) model buffer size = +([0-9]+(?:\.[0-9]+)?) MiB")
 _ENDPOINT = re.compile(r"^RPC\d*\[([^\]]+)\]$")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 # Minutes, seconds, milliseconds and microseconds, as `0.00.372.141 I …` (llama.cpp common/log.cpp).
-_STAMP = re.compile(r"([0-9]{1,8})\.([0-9]{2})\.([0-9]{3})\.([0-9]{3})(?= |$)")
+STAMP = re.compile(r"([0-9]{1,8})\.([0-9]{2})\.([0-9]{3})\.([0-9]{3})(?= |$)")
 
 
 def stamp_s(line: str) -> float | None:
     """Return the seconds from the program's start to the line; `None` for a line without a stamp."""
-    stamp = _STAMP.match(line)
+    stamp = STAMP.match(line)
     if stamp is None:
         return None
     minutes, seconds, milliseconds, microseconds = map(int, stamp.groups())

@@ -12,6 +12,8 @@ from clusterctl.errors import NodeUnreachable, UsageError
 
 # Printed before anything else, so that the chatter of a login script never passes for an answer.
 MARK = "::clusterctl::"
+# Printed by a script that is fed, once `sh` has read all of it and will not read on by itself.
+READY = "::ready::"
 
 
 class Effect(StrEnum):
@@ -33,18 +35,20 @@ class Command:
         """The command as one readable line, for transcripts and error messages."""
         return shlex.join((self.script, *self.arguments))
 
-    def text(self) -> bytes:
+    def text(self, *, is_fed: bool = False) -> bytes:
         """The POSIX shell text to feed to `sh -s`.
 
         The text travels on standard input, so no login shell ever parses a value and no value shows in a
-        process list. The braces make sh read all of it before it runs any; programs find an empty stdin.
+        process list. The braces make sh read all of it before it runs any; programs find an empty stdin. With
+        `is_fed`, what follows the text is the script's descriptor 3, and all it says goes to stdout.
 
         Raises:
             UsageError: if a value holds what no program argument can carry: NUL, or half a surrogate pair.
         """
         values = shlex.join(self.arguments)
         body = f"{_script('prelude')}\n{_script(self.script)}"
-        text = f"echo {MARK}\nset -- {values}\n{{\n{body}\n}} </dev/null\nexit\n"
+        first, streams = (f"echo {READY}\n", "3<&0 </dev/null 2>&1") if is_fed else ("", "</dev/null")
+        text = f"echo {MARK}\nset -- {values}\n{{\n{first}{body}\nexit\n}} {streams}\n"
         try:
             encoded = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:

@@ -69,6 +69,11 @@ def lock(action: str, cluster: str, token: str, *, lease_s: int, owner: str = ""
     return Command("lock", (action, cluster, token, str(lease_s), owner), effect=Effect.CHANGE)
 
 
+def purge(cluster: str) -> Command:
+    """Remove the cache of a cluster's workers; prints the KiB that it took."""
+    return Command("purge", (cluster,), effect=Effect.CHANGE)
+
+
 def record(cluster: str, text: str) -> Command:
     """Keep the membership of a cluster on its head; an empty text removes it."""
     return Command("record", (cluster, text), effect=Effect.CHANGE)
@@ -82,6 +87,15 @@ def read(file: str, offset: int, size: int) -> Command:
 def list_devices(program: Sequence[str], endpoints: Sequence[str], env: Mapping[str, str]) -> Command:
     """The devices the head sees through `--rpc`; the flag must stand before `--list-devices`."""
     return Command("run", (*_variables(env), *program, "--rpc", ",".join(endpoints), "--list-devices"))
+
+
+def own_devices(argv: Sequence[str], role: str, env: Mapping[str, str]) -> Command:
+    """The devices that a program lists, named by the first words of its call; nothing is bound or loaded."""
+    if role == "worker":
+        # An unknown device makes a worker list what it has and leave.
+        return Command("run", (*_variables(env), argv[0], "-d", "no-such-device"))
+    program = argv[:2] if argv[1:2] == ("serve",) else argv[:1]
+    return Command("run", (*_variables(env), *program, "--list-devices"))
 
 
 def llama_bench(argv: Sequence[str], env: Mapping[str, str], *, timeout_s: int) -> Command:
@@ -108,6 +122,31 @@ def log_tail(cluster: str, node: str, lines: int) -> Command:
 def log_from(cluster: str, node: str, offset: int) -> Command:
     """A program's log from `offset` bytes on, after a line with the log's size in bytes."""
     return Command("log", (cluster, node, str(offset), "0"))
+
+
+def install_look(root: str, tools: Sequence[str]) -> Command:
+    """Which builds lie in `root`, which of the tools are there, and what the AMD tools say of the GPUs."""
+    return Command("install_look", (root, *tools))
+
+
+def install_put(
+    root: str, name: str, *, size_bytes: int, sha256: str, path: str, cmake_flags: Sequence[str]
+) -> Command:
+    """Put a build into `root`: unpack the archive that follows and, given flags, compile what it holds.
+
+    Exit status 4: what arrived is not what `sha256` says. `path` is the PATH to compile with.
+    """
+    return Command("install_put", (root, name, str(size_bytes), sha256, path, *cmake_flags), effect=Effect.CHANGE)
+
+
+def install_switch(root: str, current: str, previous: str) -> Command:
+    """Point the links `current` and `previous` at builds; an empty name removes the link."""
+    return Command("install_switch", (root, current, previous), effect=Effect.CHANGE)
+
+
+def install_prune(root: str) -> Command:
+    """Remove every build that no link points at and no process runs from; print their names."""
+    return Command("install_prune", (root,), effect=Effect.CHANGE)
 
 
 def _counted(values: Sequence[str]) -> tuple[str, ...]:

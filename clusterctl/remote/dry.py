@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+
 from clusterctl.remote.command import Command, Effect, Output
-from clusterctl.remote.transport import COMMAND_TIMEOUT_S, Connection, Transport
+from clusterctl.remote.transport import COMMAND_TIMEOUT_S, Transport
+from clusterctl.remote.wrapped import WrappedTransport
 
 
-class DryTransport(Transport):
+class DryTransport(WrappedTransport):
     """Wraps a real transport. `transcript` collects what would have been changed, in order."""
 
     def __init__(self, real: Transport, transcript: list[tuple[str, Command]]) -> None:
-        super().__init__(real.node)
-        self._real = real
+        super().__init__(real)
         self._transcript = transcript
 
     async def run(self, command: Command, timeout_s: float = COMMAND_TIMEOUT_S) -> Output:
@@ -19,15 +21,10 @@ class DryTransport(Transport):
         if command.effect is Effect.CHANGE:
             self._transcript.append((self.node, command))
             return Output(0, b"", "", recorded=True)
-        return await self._real.run(command, timeout_s)
+        return await super().run(command, timeout_s)
 
-    async def _execute(self, command: Command) -> Output:
-        return await self._real._execute(command)
-
-    async def open_connection(self, address: str, port: int, timeout_s: float) -> Connection:
-        """Pass through: connecting changes nothing."""
-        return await self._real.open_connection(address, port, timeout_s)
-
-    async def close(self) -> None:
-        """Close the real transport."""
-        await self._real.close()
+    async def feed(
+        self, command: Command, chunks: AsyncIterator[bytes], hear: Callable[[bytes], None], timeout_s: float
+    ) -> Output:
+        """Record the command; nothing is sent."""
+        return await self.run(command, timeout_s)

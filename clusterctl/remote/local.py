@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Callable
 
 from clusterctl.remote.command import Command, Effect, Output, output_of
+from clusterctl.remote.feeding import feed
 from clusterctl.remote.transport import Connection, Transport
 
 
@@ -27,6 +29,19 @@ class LocalTransport(Transport):
             raise
         assert process.returncode is not None
         return output_of(self.node, process.returncode, stdout, stderr)
+
+    async def _feed(self, command: Command, chunks: AsyncIterator[bytes], hear: Callable[[bytes], None]) -> Output:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec("sh", "-s", stdin=pipe, stdout=pipe, start_new_session=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            answer = await feed(command.text(is_fed=True), chunks, process.stdin, process.stdout, hear)
+        finally:
+            process.stdin.close()
+            await process.communicate()
+        assert process.returncode is not None
+        return output_of(self.node, process.returncode, answer, b"")
 
     async def open_connection(self, address: str, port: int, timeout_s: float) -> Connection:
         """Connect from this machine."""

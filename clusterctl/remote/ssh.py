@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import asyncssh
 
 from clusterctl.errors import ClusterctlError, NodeUnreachable
 from clusterctl.remote.command import Command, Output, output_of
+from clusterctl.remote.feeding import feed
 from clusterctl.remote.target import Destination
 from clusterctl.remote.transport import Connection, Transport
 
@@ -49,6 +50,21 @@ class SshTransport(Transport):
         if done.exit_status is None:
             raise self._lost("it ended before the command did")
         return output_of(self.node, done.exit_status, _bytes(done.stdout), _bytes(done.stderr))
+
+    async def _feed(self, command: Command, chunks: AsyncIterator[bytes], hear: Callable[[bytes], None]) -> Output:
+        text = command.text(is_fed=True)
+        try:
+            process = await self._connection.create_process("sh -s", encoding=None)
+            try:
+                answer = await feed(text, chunks, _Writer(process.stdin), _Reader(process.stdout), hear)
+                done = await process.wait()
+            finally:
+                process.close()
+        except (asyncssh.Error, OSError) as error:
+            raise self._lost(str(error)) from error
+        if done.exit_status is None:
+            raise self._lost("it ended before the command did")
+        return output_of(self.node, done.exit_status, answer, _bytes(done.stderr))
 
     async def open_connection(self, address: str, port: int, timeout_s: float) -> Connection:
         """Connect from the node, through a direct-tcpip channel of its sshd."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Protocol
 
 from clusterctl.errors import CommandTimeout
 from clusterctl.remote.command import Command, Effect, Output
@@ -54,7 +55,7 @@ class Transport(ABC):
             NodeUnreachable: if the connection is gone.
             CommandTimeout: after `timeout_s` seconds; what became of the command is unknown then.
         """
-        work = asyncio.ensure_future(self._run_in_time(command, timeout_s))
+        work = asyncio.ensure_future(self._in_time(command, self._execute(command), timeout_s))
         if command.effect is Effect.READ:
             return await work
         try:
@@ -64,16 +65,34 @@ class Transport(ABC):
             work.exception()  # else asyncio would print it as never looked at
             raise
 
-    async def _run_in_time(self, command: Command, timeout_s: float) -> Output:
+    async def _in_time(self, command: Command, work: Coroutine[Any, Any, Output], timeout_s: float) -> Output:
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._execute(command)
+                return await work
         except TimeoutError as error:
             raise CommandTimeout(
                 f"`{command.script}` did not finish within {timeout_s:g} s",
                 node=self.node,
                 hint="look at the node's load and disks, then run the command again",
             ) from error
+
+    async def feed(
+        self, command: Command, chunks: AsyncIterator[bytes], hear: Callable[[bytes], None], timeout_s: float
+    ) -> Output:
+        """Run a CHANGE command that reads `chunks` from descriptor 3, and `hear` what it says meanwhile.
+
+        Whatever ends this early (Ctrl-C, a lost connection, an error of `chunks`) is the end of the script's
+        input: it must then leave nothing behind. Both its streams are in the output's `stdout`.
+
+        Raises:
+            NodeUnreachable: if the connection is gone.
+            CommandTimeout: after `timeout_s` seconds.
+        """
+        return await self._in_time(command, self._feed(command, chunks, hear), timeout_s)
+
+    @abstractmethod
+    async def _feed(self, command: Command, chunks: AsyncIterator[bytes], hear: Callable[[bytes], None]) -> Output:
+        """Run the command with its input to its end."""
 
     @abstractmethod
     async def _execute(self, command: Command) -> Output:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from clusterctl.measurements import FIGURES, BenchReport, Change, Comparison, Load, Run, Spread
+from clusterctl.measurements import FIGURES, BenchReport, Change, Comparison, Run, Spread
 from clusterctl.ui.units import count
 
 SHOWN = (
@@ -71,14 +71,13 @@ def layers_text(run: Run) -> str:
 def head_lines(run: Run) -> Iterator[str]:
     """Yield, for each load, what the head's own timings say beside ours."""
     for load in run.loads:
-        heads = load.figures.get("head_decode_tok_s"), load.figures.get("head_prefill_tok_s")
-        if not all(heads):
+        decode, prefill = (load.figures.get(name) for name in ("head_decode_tok_s", "head_prefill_tok_s"))
+        if decode is None or prefill is None or load.head_difference is None:
             continue
-        decode, prefill = (number_text(spread.median) for spread in heads if spread)
-        apart = _apart(load)
         yield (
-            f"{run.arm}, {count(load.concurrency, 'client')}: the head itself says prefill {prefill} tok/s, "
-            f"decode {decode} tok/s" + (f" ({apart:.1%} from ours)" if apart is not None else "")
+            f"{run.arm}, {count(load.concurrency, 'client')}: the head itself says prefill "
+            f"{number_text(prefill.median)} tok/s, decode {number_text(decode.median)} tok/s, "
+            f"which is {abs(load.head_difference):.1%} from ours"
         )
 
 
@@ -115,8 +114,3 @@ def number_text(number: float) -> str:
 def _measured(runs: Sequence[Run]) -> list[str]:
     known = {name for run in runs for load in run.loads for name in load.figures}
     return [name for name in SHOWN if name in known]
-
-
-def _apart(load: Load) -> float | None:
-    ours, heads = load.figures.get("decode_tok_s"), load.figures.get("head_decode_tok_s")
-    return abs(ours.median / heads.median - 1) if ours and heads and heads.median else None

@@ -50,7 +50,7 @@ def _node_row(node: NodeReport, skew: SkewReport) -> tuple[Text, ...]:
     return (
         outside(node.name, "bold"),
         outside(node.role),
-        outside(_build_name(node.build)),
+        outside(build_name(node.build)),
         outside(node.rpc_protocol or "-"),
         outside(node.rpc_address or "-"),
         devices_cell(node.devices),
@@ -69,7 +69,8 @@ def _links(report: CheckReport) -> Iterator[RenderableType]:
         yield Grid(LINK_COLUMNS, rows)
 
 
-def _build_name(build: BuildReport | None) -> str:
+def build_name(build: BuildReport | None) -> str:
+    """Return a build as `b10434 (7e4c0a9)`, or as much of it as is known."""
     if build is None:
         return "-"
     name = build.tag or build.version

@@ -40,6 +40,7 @@ MARKS = {
     Outcome.WOULD: Mark("~", "~", "yellow", "would change"),
     Outcome.FAILED: Mark("✗", "x", "red", "failed"),
     Outcome.UNDONE: Mark("↩", "<", "yellow", "undone"),
+    Outcome.WARNING: Mark("!", "!", "yellow", "warning"),
 }
 
 

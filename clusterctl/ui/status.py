@@ -14,18 +14,24 @@ from clusterctl.ui.endpoint import show_question
 from clusterctl.ui.problems import problem_lines
 from clusterctl.ui.screen import Screen
 from clusterctl.ui.tables import Column, Grid, outside, stacked
+from clusterctl.ui.units import size
 
-HEAD_COLUMNS = tuple(map(Column, ("head", "health", "pid", "since", "url")))
+HEAD_COLUMNS = tuple(map(Column, ("head", "health", "pid", "holds", "since", "url")))
 WORKER_COLUMNS = (
-    *map(Column, ("worker", "state", "pid", "endpoint", "listening on", "rpc")),
-    Column("free memory", is_whole=True),
+    *map(Column, ("worker", "state", "pid", "endpoint", "attached", "holds")),
+    Column("free on cards", is_whole=True),
 )
 STYLES = {
     "up": "green",
     "ok": "green",
     "serving": "green",
+    "proven": "green",
     "loading": "yellow",
+    "waiting": "yellow",
     "degraded": "red",
+    "wedged": "red",
+    "stuck": "red",
+    "suspended": "red",
     "no answer": "red",
     "unreachable": "red",
     "foreign": "red",
@@ -48,9 +54,21 @@ def status_view(report: StatusReport) -> Group:
         Text(),
         Grid(HEAD_COLUMNS, (_head_row(report.head),)),
         *_workers(report),
-        *_traffic(report.traffic),
+        *_work(report),
         *_problems(report),
     )
+
+
+def traffic_text(traffic: TrafficReport) -> str:
+    """Return what the head does in one line; nothing where nothing is known."""
+    busy = "?" if traffic.slots_busy is None else traffic.slots_busy
+    total = "?" if traffic.slots_total is None else traffic.slots_total
+    figures = (
+        (traffic.slots_total, f"{busy} of {total} slots busy"),
+        (traffic.decode_tok_s, f"decode {traffic.decode_tok_s or 0:.1f} tok/s"),
+        (traffic.prompt_tok_s, f"prompt {traffic.prompt_tok_s or 0:.0f} tok/s"),
+    )
+    return ", ".join(text for figure, text in figures if figure is not None)
 
 
 def _head_row(head: HeadStatus) -> tuple[Text, ...]:
@@ -58,6 +76,7 @@ def _head_row(head: HeadStatus) -> tuple[Text, ...]:
         outside(head.node, "bold"),
         _word(head.health),
         _number(head.pid),
+        _holds(head),
         outside(head.since or "-"),
         outside(head.url or "-"),
     )
@@ -75,23 +94,26 @@ def _worker_row(worker: WorkerStatus) -> tuple[Text, ...]:
         _word(worker.state),
         _number(worker.pid),
         outside(worker.endpoint),
-        stacked(worker.listening_on),
-        outside(worker.rpc_protocol or "-"),
+        stacked(worker.attached),
+        _holds(worker),
         devices_cell(worker.device_memory),
     )
 
 
-def _traffic(traffic: TrafficReport) -> Iterator[RenderableType]:
-    busy = "?" if traffic.slots_busy is None else traffic.slots_busy
-    total = "?" if traffic.slots_total is None else traffic.slots_total
-    figures = (
-        (traffic.slots_total, f"{busy} of {total} slots busy"),
-        (traffic.decode_tok_s, f"decode {traffic.decode_tok_s or 0:.1f} tok/s"),
-        (traffic.prompt_tok_s, f"prompt {traffic.prompt_tok_s or 0:.0f} tok/s"),
-    )
-    if known := [text for figure, text in figures if figure is not None]:
+def _holds(process: HeadStatus | WorkerStatus) -> Text:
+    """What a process holds of its machine's memory, and of its cards."""
+    parts = ((process.resident_mib, "{}"), (process.device_mib, "{} on cards"))
+    return stacked(form.format(size(mib)) for mib, form in parts if mib is not None)
+
+
+def _work(report: StatusReport) -> Iterator[RenderableType]:
+    traffic, progress = traffic_text(report.traffic), report.progress
+    if traffic or progress.detail:
         yield Text()
-        yield Text.assemble(("traffic", "bold"), ": ", ", ".join(known))
+    if traffic:
+        yield Text.assemble(("traffic", "bold"), ": ", traffic)
+    if progress.detail:
+        yield Text.assemble(("progress", "bold"), ": ", _word(progress.verdict), ": ", outside(progress.detail))
 
 
 def _problems(report: StatusReport) -> Iterator[RenderableType]:

@@ -127,6 +127,11 @@ class Operator:
         nodes = [{**node, **settings} if node["name"] == name else node for node in self.inventory["nodes"]]
         return self.with_inventory({**self.inventory, "nodes": nodes})
 
+    def without_node(self, name: str) -> Self:
+        """The same operator with a node removed from the inventory."""
+        nodes = [node for node in self.inventory["nodes"] if node["name"] != name]
+        return self.with_inventory({**self.inventory, "nodes": nodes})
+
     def run(self, *arguments: str) -> Finished:
         """Run one command of clusterctl to its end."""
         done = subprocess.run(

@@ -131,7 +131,8 @@ def test_a_worker_without_power_is_told_within_the_timeout(lab: Lab, up: Operato
     assert up.run("status").exit_code == 3
 
     lab.nodes["left"].power_on()
-    up.succeed("down")
+    assert remains(lab).keys() == {"head", "left"}
+    up.without_node("left").succeed("down")  # the head remembers it
     assert remains(lab) == {}
     assert up.status()["state"] == "down"
 

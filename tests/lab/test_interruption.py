@@ -12,7 +12,9 @@ from tests.lab.lab import Lab, NodeSpec
 from tests.lab.operator import Operator, operator_of, remains
 from tests.lab.test_lab_itself import wait_until
 
-# What `up` has just said when it is stopped. From the last one on it waits for a model that takes minutes.
+SLOW_MBIT = 2  # the model's 98 MB take minutes
+
+# What `up` has just said when it is stopped. After the last it waits for the model.
 MOMENTS = (
     "plan the split",
     "put the cluster on record",
@@ -25,7 +27,7 @@ MOMENTS = (
 @pytest.fixture(scope="module")
 def lab(make_lab: MakeLab) -> Lab:
     lab = make_lab([NodeSpec("head", models=True), NodeSpec("worker")])
-    lab.nodes["worker"].limit_link(mbit=2, networks=["private"])
+    lab.nodes["worker"].limit_link(SLOW_MBIT, networks=["private"])
     return lab
 
 
@@ -108,16 +110,32 @@ def test_after_a_killed_up_status_is_true_and_down_clears_all(lab: Lab, operator
     assert operator.status()["state"] == "down"
 
 
-def test_up_works_after_one_that_was_killed(lab: Lab, operator: Operator) -> None:
+@pytest.mark.parametrize("moment", ["start the workers", "start the head"])
+def test_up_works_after_one_that_was_killed_once_its_lock_is_too_old(
+    lab: Lab, operator: Operator, moment: str
+) -> None:
     with operator.running("up") as up:
-        up.wait_for("start the head")
+        up.wait_for(moment)
         up.interrupt(signal.SIGKILL)
-    operator.succeed("unlock")
+    lab.ssh("head", "touch -d @0 ~/.local/state/clusterctl/lab/lock/beat")
     lab.nodes["worker"].restore_link()
     try:
-        up_again = operator.succeed("up")
-        assert operator.status()["state"] == "up"
+        operator.succeed("up")
     finally:
-        lab.nodes["worker"].limit_link(mbit=2, networks=["private"])
-    assert up_again.stderr
+        lab.nodes["worker"].limit_link(SLOW_MBIT, networks=["private"])
+    assert operator.status()["state"] == "up"
     operator.succeed("down")
+
+
+@pytest.mark.parametrize(("name", "program"), [("head", "llama-server"), ("worker", "ggml-rpc-server")])
+def test_a_process_that_dies_while_the_model_loads_ends_up_at_once(
+    lab: Lab, operator: Operator, name: str, program: str
+) -> None:
+    with operator.running("up") as up:
+        up.wait_for("start the head  head")
+        wait_until(lambda: operator.status()["state"] == "loading")
+        pid = next(p.pid for p in lab.nodes[name].processes() if p.argv[0].endswith(program))
+        lab.nodes[name].run(["kill", "-9", str(pid)])
+        died = up.finish()
+    assert died.exit_code == 6
+    assert f"error: {name}: the {name} has died" in died.stderr

@@ -25,11 +25,6 @@ def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ope
     assert remains(lab) == {}
 
 
-def without_worker(operator: Operator) -> Operator:
-    nodes = [node for node in operator.inventory["nodes"] if node["role"] == "head"]
-    return operator.with_inventory({**operator.inventory, "nodes": nodes})
-
-
 def another_machine(operator: Operator, home: Path) -> Operator:
     """A colleague's machine: the same key, and an SSH configuration of its own that has no aliases."""
     ssh = home / ".ssh"
@@ -89,7 +84,7 @@ def test_another_machine_finds_it_up_and_changes_nothing(operator: Operator, tmp
 
 def test_a_worker_that_left_the_inventory_is_still_taken_down(operator: Operator) -> None:
     operator.succeed("up")
-    shrunk = without_worker(operator)
+    shrunk = operator.without_node("worker")
     assert [worker["node"] for worker in shrunk.status()["workers"]] == ["worker"]
     assert shrunk.status()["state"] == "up"
     shrunk.succeed("down")
@@ -97,11 +92,24 @@ def test_a_worker_that_left_the_inventory_is_still_taken_down(operator: Operator
 
 def test_a_worker_that_left_the_inventory_is_cleared_when_it_is_replaced(lab: Lab, operator: Operator) -> None:
     operator.succeed("up")
-    shrunk = without_worker(operator)
+    shrunk = operator.without_node("worker")
     assert shrunk.run("up").exit_code == 6
     shrunk.succeed("up", "--replace")
     assert remains(lab).keys() == {"head"}
     shrunk.succeed("down")
+
+
+def test_a_dead_worker_that_left_the_inventory_does_not_stop_a_replacement(lab: Lab, operator: Operator) -> None:
+    hasty = operator.with_node("worker", ssh={"connect_timeout": 1})
+    hasty.succeed("up")
+    lab.nodes["worker"].power_off()
+    shrunk = hasty.without_node("worker")
+    replaced = shrunk.succeed("up", "--replace")
+    assert "clear what is left  worker  failed" in replaced.stderr
+    assert shrunk.status()["state"] == "up"
+    shrunk.succeed("down")
+    lab.nodes["worker"].power_on()
+    hasty.succeed("down")
 
 
 def test_another_machine_without_the_worker_in_its_inventory_takes_all_down(
@@ -109,15 +117,4 @@ def test_another_machine_without_the_worker_in_its_inventory_takes_all_down(
 ) -> None:
     addressed = operator.with_node("worker", host=lab.nodes["worker"].public_address)
     addressed.succeed("up")
-    without_worker(another_machine(addressed, tmp_path / "home")).succeed("down")
-
-
-def test_a_worker_out_of_reach_stays_on_record_until_it_is_cleared(lab: Lab, operator: Operator) -> None:
-    operator.succeed("up")
-    lab.nodes["worker"].power_off()
-    shrunk = without_worker(operator).with_node("head", ssh={"connect_timeout": 2})
-    hasty = operator.with_inventory({**operator.inventory, "defaults": {"ssh": {"connect_timeout": 2}}})
-    assert hasty.run("down").exit_code == 9
-    lab.nodes["worker"].power_on()
-    assert remains(lab).keys() == {"head", "worker"}
-    shrunk.succeed("down")
+    another_machine(addressed, tmp_path / "home").without_node("worker").succeed("down")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from clusterctl.cluster.facts import NodeFacts, parse_facts
 from clusterctl.config.inventory import Inventory
@@ -18,6 +20,7 @@ from tests.unit.synthetic import even_header
 HELP = Path(__file__).parents[1] / "data" / "help"
 COMMIT = "3ce7da2"
 VERSION = f"version: 10092 ({COMMIT})\nbuilt with GNU 12.2.0 for Linux x86_64\n"
+PROGRAMS = ("llama-server", "ggml-rpc-server")
 CUDA = "CUDA0: NVIDIA GeForce RTX 3090 (24154 MiB, 23210 MiB free)"
 
 NODES = """
@@ -54,6 +57,7 @@ def header() -> ModelHeader:
     return even_header(n_layer=16, layer_mib=100)
 
 
+@cache
 def help_text(program: str, build: str) -> str:
     """The `--help` of a real build."""
     return gzip.decompress((HELP / f"{program}.{build}.txt.gz").read_bytes()).decode()
@@ -65,7 +69,9 @@ def listing(*rows: str) -> str:
 
 
 def address_row(address: str, interface: str = "eth0") -> str:
-    return f"2: {interface}    inet {address}/24 brd 10.10.0.255 scope global {interface}\\       valid_lft forever\n"
+    return (
+        f"2: {interface}    inet {address}/24 brd 10.10.0.255 scope global {interface}\\       valid_lft forever\n"
+    )
 
 
 def kernel_listener(port: int, address: str = "00000000") -> str:
@@ -73,48 +79,52 @@ def kernel_listener(port: int, address: str = "00000000") -> str:
     return f"   0: {address}:{port:04X} 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1\n"
 
 
-def sections(
-    node: str,
-    role: Role,
-    *,
-    version: str = VERSION,
-    commits: Sequence[str] = (COMMIT,),
-    devices: str = listing(CUDA),
-    addresses: str | None = None,
-    programs: Sequence[str] = ("llama-server", "ggml-rpc-server"),
-    build: str = "b10092",
-    boot: str | None = None,
-    sockets: str = "",
-    files: str = "",
-    changes: Mapping[str, str] | None = None,
-) -> Answer:
+class Changes(TypedDict, total=False):
+    """What may differ from a healthy node; `changes` are whole sections by name."""
+
+    version: str
+    commits: Sequence[str]
+    devices: str
+    addresses: str
+    programs: Sequence[str]
+    build: str
+    boot: str
+    sockets: str
+    files: str
+    changes: Mapping[str, str]
+
+
+def sections(node: str, role: Role, **given: Unpack[Changes]) -> Answer:
     """The sections of a healthy node's answer to the probe, with some of them changed."""
     own = "" if role is Role.HEAD else "worker_"
+    program, option = ("llama-server", "help") if role is Role.HEAD else ("ggml-rpc-server", "worker_help")
     texts = {
-        "system": SYSTEM.format(host=node, boot=boot or f"boot-of-{node}"),
+        "system": SYSTEM.format(host=node, boot=given.get("boot", f"boot-of-{node}")),
         "memory": MEMORY,
-        "addresses": address_row(ADDRESSES.get(node, "10.10.0.99")) if addresses is None else addresses,
+        "addresses": given.get("addresses", address_row(ADDRESSES.get(node, "10.10.0.99"))),
         "interfaces": "eth0 up 1 1000 e1000e - -\n",
-        "sockets": SOCKETS + sockets,
-        "files": files,
-        **{f"program:/opt/llama/{name}": "12345 67\n1780000000" for name in programs},
-        "version": version,
-        f"{own}devices": devices,
+        "sockets": SOCKETS + given.get("sockets", ""),
+        "cache": "0\n900000000\n",
+        "files": given.get("files", ""),
+        **{f"program:/opt/llama/{name}": "12345 67\n1780000000" for name in given.get("programs", PROGRAMS)},
+        "version": given.get("version", VERSION),
+        f"{own}devices": given.get("devices", listing(CUDA)),
         f"{own}libraries": "\tlibggml-base.so => /opt/llama/libggml-base.so (0x1)\n",
-        f"{own}commits": "\n".join(commits),
-        "help": help_text("llama-server", build) if role is Role.HEAD else "",
-        "worker_help": help_text("ggml-rpc-server", build) if role is Role.WORKER else "",
-        **(changes or {}),
+        f"{own}commits": "\n".join(given.get("commits", (COMMIT,))),
+        option: help_text(program, given.get("build", "b10092")),
+        **given.get("changes", {}),
     }
     answer = Answer(node)
     answer.update({name: Section(0, text) for name, text in texts.items()})
     return answer
 
 
-def facts(node: str, role: Role | None = None, *, asked_files: Sequence[str] = (), **changes: object) -> NodeFacts:
-    """The facts of a healthy node, with some sections changed; see `sections` for how."""
+def facts(
+    node: str, role: Role | None = None, *, asked_files: Sequence[str] = (), **given: Unpack[Changes]
+) -> NodeFacts:
+    """The facts of a healthy node, with some things changed."""
     role = role or (Role.HEAD if node == "head" else Role.WORKER)
-    return parse_facts(node, role, asked_files, sections(node, role, **changes))  # type: ignore[arg-type]
+    return parse_facts(node, role, asked_files, sections(node, role, **given))
 
 
 def all_facts(**of_node: NodeFacts) -> dict[str, NodeFacts]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterctl.bench.figures import OF_ANSWER, Round, load_of, spread_of
-from clusterctl.bench.measure import head_difference, oddities_of
+from clusterctl.bench.measure import oddities_of
 from clusterctl.bench.stream import Answer, Arrival, Timings
 from clusterctl.measurements import FIGURES, Load, Settings
 from tests.unit.bench_samples import answer
@@ -109,4 +109,4 @@ def test_a_doubtful_answer_is_told(timings: Timings, words: str) -> None:
 
 
 def test_a_difference_to_the_head_is_unknown_without_its_timings() -> None:
-    assert head_difference(Load(1, {})) is None
+    assert Load(1, {}).head_difference is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
 
 import pytest
 from hypothesis import given, settings
@@ -113,14 +113,18 @@ def test_holders_of_a_port_are_named_once() -> None:
     assert seen.listening(50053) == ()
 
 
-@pytest.mark.parametrize("system", ["", "FreeBSD bsd amd64\nops\nb\n1\n/h\n/p\n", "Linux\n", "MINGW64_NT-10.0 x y\n"])
+@pytest.mark.parametrize(
+    "system", ["", "FreeBSD bsd amd64\nops\nb\n1\n/h\n/p\n", "Linux\n", "MINGW64_NT-10.0 x y\n"]
+)
 def test_a_system_that_is_not_supported_is_named(system: str) -> None:
     with pytest.raises(ClusterctlError, match="w1: the operating system is not supported") as caught:
         facts("w1", changes={"system": system})
     assert "Linux or macOS" in str(caught.value.hint)
 
 
-names = st.sampled_from([*sections("w1", Role.WORKER), "holders:50052", "record:w1", "program:/x/llama", "activity:w1"])
+names = st.sampled_from(
+    [*sections("w1", Role.WORKER), "holders:50052", "record:w1", "program:/x/llama", "activity:w1"]
+)
 lines = st.one_of(
     st.text(max_size=30),
     st.sampled_from([*SYSTEM.splitlines(), "² ²", "x y", "1 2 3", "-1", "9" * 5000, "{}", "[" * 100, "running"]),
@@ -132,12 +136,8 @@ lines = st.one_of(
 def test_no_text_of_a_node_is_a_crash(name: str, text: str, role: Role) -> None:
     hostile = sections("w1", role)
     hostile[name] = Section(0, text)
-    try:
-        parsed = parse_facts("w1", role, ("/m/a",), hostile)
-    except ClusterctlError as error:
-        assert error.node == "w1"
-    else:
-        assert replace(parsed, node="w1") == parsed
+    with contextlib.suppress(ClusterctlError):
+        assert parse_facts("w1", role, ("/m/a",), hostile).node == "w1"
 
 
 def test_a_part_that_is_missing_is_the_nodes_fault() -> None:

@@ -107,7 +107,9 @@ def test_a_membership_with_a_damaged_part_is_read_or_none(key: str, value: objec
     assert membership is None or membership.members is not None
 
 
-@pytest.mark.parametrize("text", [None, "", "null", "[]", "{}", "[" * 100_000, "running\n1\n\nsame\n" + "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", [None, "", "null", "[]", "{}", "[" * 100_000, "running\n1\n\nsame\n" + "[" * 100_000]
+)
 def test_nothing_or_nonsense_is_none(text: str | None) -> None:
     assert parse_membership(text) is None
     assert parse_process(text or "") is None

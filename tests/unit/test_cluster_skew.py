@@ -147,7 +147,9 @@ def test_a_pin_that_cannot_be_checked_is_unknown() -> None:
 
 
 def test_a_running_worker_whose_files_were_replaced_is_a_mismatch() -> None:
-    record = Record("demo", "w1", Role.WORKER, ("/opt/llama/ggml-rpc-server",), "10.10.0.21", 50052, "b1", "me", "", "")
+    record = Record(
+        "demo", "w1", Role.WORKER, ("/opt/llama/ggml-rpc-server",), "10.10.0.21", 50052, "b1", "me", "", ""
+    )
     running = facts("w1", changes={"record:w1": f"running\n77\n\nchanged\n{record.to_json()}"})
     report = judge_skew(inventory(), all_facts(w1=running))
     assert verdicts(report)["w1", "running process"] == "mismatch"
@@ -191,7 +193,9 @@ class Sort:
         return "3ce7da2" in named if named else "(3ce7da2)" in self.version
 
 
-versions = st.sampled_from(["", VERSION, OTHER_VERSION, "version: 10092 (unknown)\n", "version: 1 (3ce7da2)\n", "??"])
+versions = st.sampled_from(
+    ["", VERSION, OTHER_VERSION, "version: 10092 (unknown)\n", "version: 1 (3ce7da2)\n", "??"]
+)
 commit_lists = st.lists(st.sampled_from(["3ce7da2", OTHER_COMMIT, "3ce7da2-dirty", DECIMAL_CONSTANT]), max_size=2)
 sorts = st.builds(Sort, versions, commit_lists, st.booleans())
 

@@ -215,8 +215,8 @@ def test_a_cluster_that_is_down_is_told_in_few_words() -> None:
     assert [line.split() for line in text.splitlines()] == [
         ["cluster:", "down"],
         [],
-        ["head", "health", "pid", "since", "url"],
-        ["rtx", "stopped", "-", "-", "-"],
+        ["head", "health", "pid", "holds", "since", "url"],
+        ["rtx", "stopped", "-", "-", "-", "-"],
     ]
 
 

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # The cluster's lock on its head: a directory, so that making it is atomic; a lease, so that nobody blocks for ever.
 # ACTION CLUSTER TOKEN LEASE_S OWNER
-# Prints the owner of the lock and its age in seconds where it is another's; exits 0 only if ACTION was done.
+# Prints the age of the lock in seconds and its owner where it is another's; exits 0 only if ACTION was done.
 action=$1
 state=$(state_directory "$2")
 token=$3
@@ -11,7 +11,11 @@ lock=$state/lock
 
 age() { # seconds since the holder last said that it lives; before it first does so, since the lock was made
     beat=$({ file_stamp "$lock/beat" || file_stamp "$lock"; } 2>/dev/null | cut -d' ' -f2)
-    [ -n "$beat" ] && echo $(($(date +%s) - beat)) || echo "$lease"
+    [ -n "$beat" ] || { echo "$lease"; return; }
+    passed=$(($(date +%s) - beat))
+    # The clock was set back: count anew from now, or a dead holder would block for as long.
+    [ "$passed" -ge 0 ] || { touch "$lock/beat" && passed=0; }
+    echo "$passed"
 }
 
 take() {
@@ -53,7 +57,11 @@ acquire)
     show
     exit 3
     ;;
-beat) mine && touch "$lock/beat" ;;
+beat)
+    if mine && touch "$lock/beat"; then exit; fi
+    [ ! -d "$lock" ] || show
+    exit 3
+    ;;
 release)
     mine || exit 3
     drop

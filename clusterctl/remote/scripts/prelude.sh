@@ -13,6 +13,21 @@ state_directory() { # CLUSTER
     printf '%s/.local/state/clusterctl/%s' "$HOME" "$1"
 }
 
+cache_directory() { # CLUSTER
+    printf '%s/.cache/clusterctl/%s' "$HOME" "$1"
+}
+
+kib_of() { # DIRECTORY: 0 where there is none
+    [ -d "$1" ] || { echo 0; return; }
+    du -sk "$1/" | cut -f1
+}
+
+kib_free_at() { # PATH, which need not be there yet
+    place=$1
+    while [ ! -d "$place" ]; do place=${place%/*}; done
+    df -Pk "$place/" | awk 'NR == 2 {print $4}'
+}
+
 in_home() { # PATH
     case $1 in
     [~]/*) printf '%s/%s' "$HOME" "${1#??}" ;;
@@ -36,6 +51,12 @@ bounded() { # SECONDS VARIABLE=VALUE... PROGRAM ARGUMENT...
         # shellcheck disable=SC2086 # two words, or none where there is no `timeout`
         exec $limiter "$@"
     )
+}
+
+first_line() { # FILE: empty if there is none
+    line=
+    read -r line 2>/dev/null <"$1"
+    echo "$line"
 }
 
 # Many nodes may share one processor, so what the shell can do itself starts no program.
@@ -134,6 +155,15 @@ Linux*)
     file_stamp() { stat -L -c '%s %Y' "$@"; }
     # What ldd does, without its shell; a static program only prints its usage.
     libraries_of() { LD_TRACE_LOADED_OBJECTS=1 "$1" --help; }
+    sha256_of() { sha256sum "$1" | cut -d' ' -f1; }
+    # A plain `mv` onto a link that leads to a directory would move into the directory.
+    replace_link() { mv -fT "$1" "$2"; }
+    runs_from() { # DIRECTORY
+        for program in /proc/[0-9]*/exe; do
+            case $(readlink "$program") in "$1"/*) return 0 ;; esac
+        done
+        return 1
+    }
     ;;
 *)
     boot_id() { sysctl -n kern.boottime; }
@@ -154,6 +184,9 @@ Linux*)
     holders() { lsof -nP -iTCP:"$1" -sTCP:LISTEN 2>/dev/null | awk 'NR > 1 {print $2, $1}'; }
     file_stamp() { stat -L -f '%z %m' "$@"; }
     libraries_of() { otool -L "$1"; }
+    sha256_of() { shasum -a 256 "$1" | cut -d' ' -f1; }
+    replace_link() { mv -fh "$1" "$2"; }
+    runs_from() { [ -n "$(lsof -t +D "$1" 2>/dev/null)" ]; }
     ;;
 esac
 
@@ -191,8 +224,8 @@ system() {
 
 # changed | same: whether the program's files are still those it was started from.
 program_changed() { # DIRECTORY
-    program=$(sed -n 1p "$1/argv" 2>/dev/null)
-    [ "$(fingerprint "$program")" = "$(cat "$1/fingerprint" 2>/dev/null)" ] && echo same || echo changed
+    program=$(first_line "$1/argv")
+    [ "$(fingerprint "$program")" = "$(first_line "$1/fingerprint")" ] && echo same || echo changed
 }
 
 # One section per record of this cluster on this node.
@@ -202,8 +235,8 @@ records() { # STATE_DIRECTORY
         [ -f "$directory/record.json" ] || continue
         section "record:${directory##*/}" 0 "$(
             process_state "$directory"
-            sed -n 1p "$directory/process" 2>/dev/null || echo
-            cat "$directory/exit" 2>/dev/null || echo
+            first_line "$directory/process"
+            first_line "$directory/exit"
             program_changed "$directory"
             cat "$directory/record.json"
         )"

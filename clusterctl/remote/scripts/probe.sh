@@ -3,6 +3,7 @@
 # ROLE is head, worker, or survey for a node that has none yet: then both programs are asked.
 # CLUSTER ROLE BIN_DIR PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
 state=$(state_directory "$1")
+cache=$(cache_directory "$1")
 role=$2
 bin_dir=$(in_home "$3")
 shift 3
@@ -33,7 +34,8 @@ done
 if [ -n "$bin_dir" ]; then
     places=$bin_dir:$bin_dir/bin:$bin_dir/build/bin
 else
-    places=$PATH
+    # What `clusterctl install` put there comes first: it was put there to be used.
+    places=$HOME/.local/share/clusterctl/llama.cpp/current:$PATH
     for root in "$HOME" /opt /usr/local /opt/homebrew; do
         places=$places:$root/llama.cpp/build/bin:$root/llama.cpp/bin:$root/llama.cpp:$root/bin
     done
@@ -113,6 +115,7 @@ section sockets 0 "$(sockets)"
 for port in $ports; do
     section "holders:$port" 0 "$(holders "$port")"
 done
+[ "$role" = head ] || section cache 0 "$(kib_of "$cache" && kib_free_at "$cache")"
 section files 0 "$(cat "$work/files" 2>/dev/null)"
 for program in "$head" "$worker_new" "$worker_old"; do
     [ -n "$program" ] || continue

@@ -2,8 +2,8 @@
 # Print BYTES bytes of a file from OFFSET on.
 # FILE OFFSET BYTES
 file=$(in_home "$1")
-[ -r "$file" ] || {
+if [ ! -f "$file" ] || [ ! -r "$file" ]; then
     printf 'no such file, or not readable: %s\n' "$file" >&2
     exit 1
-}
+fi
 tail -c "+$(($2 + 1))" "$file" | head -c "$3"
