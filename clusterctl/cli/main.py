@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from clusterctl import __version__
 from clusterctl.cli.app import App, to_json
-from clusterctl.errors import ClusterctlError, Interrupted, UsageError
+from clusterctl.errors import ClusterctlError, Interrupted, NodesFailed, UsageError
 
 PROGRAM = "clusterctl"
 COMPLETION_VARIABLE = "_CLUSTERCTL_COMPLETE"
@@ -154,12 +154,21 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; no error leaves a traceback."""
-    wanted = _global_options(arguments)
+    try:
+        exit_code = _run(arguments, _global_options(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has left, as `| head` does; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return exit_code
+
+
+def _run(arguments: list[str], wanted: App) -> int:
     try:
         # Not by way of `cli.main`, which ends the program by itself when a reader has left.
         with cli.make_context(PROGRAM, list(arguments)) as ctx:
             outcome = cli.invoke(ctx)
-        sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -168,9 +177,7 @@ def run(arguments: list[str]) -> int:
         _show_as_json(wanted, UsageError(error.format_message()))
         return error.exit_code
     except BrokenPipeError:
-        # The reader has left, as `| head` does; nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        raise
     except (KeyboardInterrupt, click.Abort) as error:
         problem: ClusterctlError = _interrupted(error)
     except ClusterctlError as error:
@@ -222,10 +229,16 @@ def _fail(wanted: App, error: ClusterctlError) -> int:
 
 def _show_as_json(wanted: App, error: ClusterctlError) -> None:
     if wanted.as_json:
-        described = {
-            "exit_code": error.exit_code,
-            "node": error.node,
-            "message": str(error),
-            "hint": error.hint,
-        }
+        causes = error.errors if isinstance(error, NodesFailed) else ()
+        described = {**_described(error), "causes": [_described(cause) for cause in causes]}
         click.echo(to_json({"ok": False, **error.fields, "error": described}))
+
+
+def _described(error: ClusterctlError) -> dict[str, object]:
+    return {
+        "exit_code": error.exit_code,
+        "node": error.node,
+        "message": str(error),
+        "hint": error.hint,
+        "notes": list(getattr(error, "__notes__", ())),
+    }

@@ -12,8 +12,9 @@ from enum import StrEnum
 from clusterctl.model import Severity
 from clusterctl.reports import StatusReport
 
-# A process that has died stays dead, and a token was waited for; anything else may have passed by the next look.
-_CERTAIN = frozenset({"head-stopped", "worker-stopped", "wedged"})
+# What has died stays dead, what was stopped waits for somebody, and a token was waited for; anything else may
+# have passed by the next look.
+_CERTAIN = frozenset({"head-stopped", "worker-stopped", "head-suspended", "worker-suspended", "wedged"})
 
 
 class Verdict(StrEnum):

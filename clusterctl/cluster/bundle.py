@@ -12,7 +12,7 @@ import os
 import platform
 import tarfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -35,6 +35,7 @@ from clusterctl.llama.secrets import HIDDEN, hide_secrets, is_secret, without_se
 
 LOG_LINES = 10_000
 FOLDER = "clusterctl-bundle"
+SHORTEST_SECRET = 6
 
 Value = TypeVar("Value")
 
@@ -81,6 +82,8 @@ async def write_bundle(inventory: Inventory, recipe: Recipe | None, file: Path, 
 def _demand_new(file: Path) -> None:
     if file.exists():
         raise UsageError(f"{file} is there already", hint="name a new file; a bundle replaces none")
+    if not file.parent.is_dir():
+        raise UsageError(f"there is no directory {file.parent}", hint="make it, or name another file")
 
 
 async def _gather(inventory: Inventory, recipe: Recipe | None) -> _Gathered:
@@ -111,17 +114,18 @@ async def _look(inventory: Inventory, recipe: Recipe | None, found: _Gathered) -
         looked = await examine(opened, inventory, recipe)
         found.facts = looked.facts
         for own in looked.facts.values():
-            found.secrets |= _secrets_of(own.observation.node, own, inventory)
-            for process in own.observation.processes.values():
-                if own.node == process.record.node:
-                    keys = await found.attempt("keys", keys_of(opened.nodes[own.node], process.record))
-                    found.secrets |= set(keys or ())
+            found.secrets |= _secrets_of(inventory, own)
+        name = inventory.head.name
+        head = looked.facts[name].observation.process(name) if name in looked.facts else None
+        if head is not None:
+            found.secrets |= set(await found.attempt("keys", keys_of(opened.nodes[name], head.record)) or ())
     return looked
 
 
-def _secrets_of(node: str, own: NodeFacts, inventory: Inventory) -> set[str]:
-    environments = [inventory.node(node).env, *(each.record.env for each in own.observation.processes.values())]
-    return {value for env in environments for name, value in env.items() if is_secret(name) and value}
+def _secrets_of(inventory: Inventory, own: NodeFacts) -> set[str]:
+    processes = own.observation.processes.values()
+    environments = [inventory.node(own.node).env, *(process.record.env for process in processes)]
+    return {value for env in environments for name, value in env.items() if is_secret(name)}
 
 
 def _shown_inventory(inventory: Inventory) -> Inventory:
@@ -167,13 +171,14 @@ def _add_logs(found: _Gathered, logs: Logs) -> None:
 
 
 def _rewriter(inventory: Inventory, found: _Gathered, *, mask: bool) -> Rewrite:
-    hide: Callable[[str], str] = without_secrets
     masked = Mask(known_words(inventory, found.facts)) if mask else str
+    # A shorter one would be found in words that mean nothing.
+    secrets = [secret for secret in found.secrets if len(secret) >= SHORTEST_SECRET]
 
     def rewrite(text: str) -> str:
-        for secret in found.secrets:
+        for secret in secrets:
             text = text.replace(secret, HIDDEN)
-        return masked(hide(text))
+        return masked(without_secrets(text))
 
     return rewrite
 
@@ -181,6 +186,9 @@ def _rewriter(inventory: Inventory, found: _Gathered, *, mask: bool) -> Rewrite:
 def _write(file: Path, texts: Mapping[str, str]) -> None:
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    try:
         with os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as archive:
             for name, text in texts.items():
                 data = text.encode(errors="backslashreplace")
@@ -188,4 +196,9 @@ def _write(file: Path, texts: Mapping[str, str]) -> None:
                 member.size, member.mode, member.mtime = len(data), 0o600, int(time.time())
                 archive.addfile(member, io.BytesIO(data))
     except OSError as error:
-        raise UsageError(f"{file} can't be written: {error.strerror}", hint="name a file that can") from error
+        file.unlink()
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> UsageError:
+    return UsageError(f"{file} can't be written: {error.strerror}", hint="name a file that can")

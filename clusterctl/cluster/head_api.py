@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import httpx
 
-from clusterctl.errors import ClusterctlError
+from clusterctl.errors import ClusterctlError, UsageError
 from clusterctl.llama.serving import Pulse, decode_rate, parse_metrics, parse_slots
 from clusterctl.remote.transport import Transport
 from clusterctl.remote.tunnel import tunnel
@@ -144,7 +144,7 @@ async def head_api(
     """Open the API of a head that listens on `host:port` of its machine; with a certificate, by HTTPS.
 
     Raises:
-        ClusterctlError: if the certificate is none.
+        UsageError: if the certificate is none.
     """
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     # A context for HTTP would be made for nothing, and takes its time.
@@ -171,7 +171,7 @@ def _trust(node: str, certificate: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=own + end)
     except (ssl.SSLError, ValueError) as error:
-        raise ClusterctlError(
+        raise UsageError(
             f"server.tls.cert_file holds no certificate: {error}", node=node, hint="it must be in PEM format"
         ) from error
     return context

@@ -137,6 +137,8 @@ class Lookout:
         node = sight.programs[sight.head].node if process else ""
         if process is None or not process.runs or node not in self._opened.nodes:
             return sight
+        if sight.head in sight.suspended:
+            return sight  # it would not answer
         head = self._opened.nodes[node]
         try:
             async with _api(head, process.record) as api:

@@ -10,8 +10,7 @@ from clusterctl.cluster.plan import Plan
 from clusterctl.llama.advisories import Advisory
 from clusterctl.llama.secrets import hide_secrets
 from clusterctl.model import MIB, BudgetStep, Estimate, Memory, NodeCommand, Share
-from clusterctl.planning.margins import margin_bytes
-from clusterctl.reports import (
+from clusterctl.plan_reports import (
     AdvisoryReport,
     BudgetStepReport,
     CommandReport,
@@ -21,6 +20,7 @@ from clusterctl.reports import (
     PlanReport,
     UnusedReport,
 )
+from clusterctl.planning.margins import margin_bytes
 
 
 def plan_report(plan: Plan) -> PlanReport:

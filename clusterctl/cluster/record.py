@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 
 from clusterctl.model import Role
@@ -70,7 +70,9 @@ def parse_process(text: str) -> Process | None:
         state, pid, exit_status, changed, document = text.split("\n", 4)
         raw = json.loads(document)
         raw["role"], raw["argv"] = Role(raw["role"]), tuple(raw["argv"])
+        # A later version may have written down more; what it started can be ended all the same.
+        known = {field.name: raw[field.name] for field in fields(Record) if field.name in raw}
         number, status = whole_number(pid), whole_number(exit_status)
-        return Process(Record(**raw), ProcessState(state), number, status, changed != "same")
+        return Process(Record(**known), ProcessState(state), number, status, changed != "same")
     except (ValueError, TypeError, KeyError, RecursionError):
         return None

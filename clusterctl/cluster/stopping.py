@@ -8,8 +8,9 @@ from clusterctl.model import Outcome, Role
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
-# A head leaves at once on SIGTERM; a worker may have to give much memory back first.
-GRACE_S = {Role.HEAD: 10, Role.WORKER: 10}
+# A head leaves at once on SIGTERM, or waits for a worker that never answers; a worker may have to give much memory
+# back first.
+GRACE_S = {Role.HEAD: 4, Role.WORKER: 10}
 KILL_ALLOWANCE_S = 30
 PURGE_TIMEOUT_S = 600.0
 

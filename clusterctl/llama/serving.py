@@ -91,8 +91,11 @@ def decode_rate(before: Pulse, after: Pulse) -> float | None:
 
 
 def _moved(then: Slot, now: Slot) -> bool:
-    if then.task != now.task or then.is_busy != now.is_busy:
+    if then.is_busy and (not now.is_busy or then.task != now.task):
         return True
+    if then.task != now.task:
+        # That a request was taken up says nothing of the workers: none of it may be computed yet.
+        return now.decoded_tokens > 0
     return (now.prompt_tokens, now.decoded_tokens) != (then.prompt_tokens, then.decoded_tokens)
 
 

@@ -46,7 +46,7 @@ def _verdict(report: InstallReport) -> Iterator[RenderableType]:
     change = "" if report.changed else " (as before, nothing was changed)"
     yield Text.assemble((SKEW_WORDS[report.skew.status], "green"), change)
     if report.confirmed is False:
-        yield Text(f"the programs don't say that they are {report.build}: what they say is above", "yellow")
+        yield outside(f"the programs don't say that they are {report.build}: what they say is above", "yellow")
     if report.restart:
-        yield Text(f"still running the build before: {', '.join(report.restart)}")
+        yield outside(f"still running the build before: {', '.join(report.restart)}")
         yield hint_line("clusterctl up --replace starts the cluster with the new one")

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clusterctl.model import Estimate
-from clusterctl.reports import DeviceReport, DraftReport, HostReport, PlanReport
+from clusterctl.plan_reports import DeviceReport, DraftReport, HostReport, PlanReport
 from clusterctl.ui.bars import Bar, Legend
 from clusterctl.ui.console import data_console
 from clusterctl.ui.plan_reasons import reasons_view

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from clusterctl.reports import AdvisoryReport, BudgetStepReport, DeviceReport, PlanReport
+from clusterctl.plan_reports import AdvisoryReport, BudgetStepReport, DeviceReport, PlanReport
 from clusterctl.ui.tables import Column, Grid, indented, outside
 from clusterctl.ui.units import count, size
 

@@ -133,6 +133,7 @@ def test_a_bundle_holds_what_somebody_who_helps_must_know(lab: Lab, operator: Op
     again = operator.run("logs", "--bundle", str(file))
     assert again.exit_code == 2
     assert "is there already" in again.stderr
+    assert operator.run("logs", "--bundle", str(tmp_path / "none" / "bundle.tar.gz")).exit_code == 2
 
 
 def test_a_masked_bundle_names_neither_machines_nor_addresses(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.lab.conftest import MakeLab
 from tests.lab.lab import Lab, NodeSpec
 from tests.lab.operator import HTTP_PORT, Operator, operator_of, remains
 from tests.lab.test_serving import QUESTION
+from tests.ssh.certificates import make_certificate
 
 KEY = "sk-lab-0123456789abcdef"
 KEY_FILE = "/root/keys"
@@ -65,7 +67,7 @@ def test_an_open_head_without_a_key_is_warned_of_and_starts(lab: Lab, operator: 
 
 
 @pytest.mark.parametrize("by", ["file", "environment"])
-def test_a_key_is_asked_for_and_shown_nowhere(lab: Lab, operator: Operator, by: str) -> None:
+def test_a_key_is_asked_for_and_shown_nowhere(lab: Lab, operator: Operator, by: str, tmp_path: Path) -> None:
     head = lab.nodes["head"]
     (head.home / "keys").write_text(f"# of the team\n{KEY}\n")
     if by == "file":
@@ -81,7 +83,11 @@ def test_a_key_is_asked_for_and_shown_nowhere(lab: Lab, operator: Operator, by: 
     ]
     assert not any(KEY in each.stdout + each.stderr for each in shown)
     assert not any(KEY in " ".join(process.argv) for node in lab.nodes.values() for process in node.processes())
-    shown.append(locked.succeed("down"))
+    locked.succeed("logs", "--bundle", str(tmp_path / "bundle.tar.gz"))
+    with tarfile.open(tmp_path / "bundle.tar.gz") as archive:
+        members = [archive.extractfile(member) for member in archive.getmembers()]
+        assert not any(KEY.encode() in content.read() for content in members if content)
+    locked.succeed("down")
     (head.home / "keys").unlink()
 
 
@@ -92,8 +98,7 @@ def test_a_missing_key_file_keeps_the_head_from_starting(operator: Operator) -> 
 
 
 def test_rpc_is_never_started_on_a_public_address(lab: Lab, operator: Operator) -> None:
-    lab.nodes["worker"].run(["ip", "address", "add", "203.0.113.7/32", "dev", "lo", "label", "lo:wan"])
-    lab.nodes["worker"].run(["ip", "link", "add", "wan0", "type", "dummy"])
+    lab.nodes["worker"].run(["ip", "link", "add", "wan0", "type", "veth", "peer", "name", "wan1"])
     lab.nodes["worker"].run(["ip", "address", "add", "203.0.113.8/24", "dev", "wan0"])
     refused = operator.with_node("worker", rpc={"interface": "wan0"}).run("up")
     assert refused.exit_code == 6
@@ -103,18 +108,16 @@ def test_rpc_is_never_started_on_a_public_address(lab: Lab, operator: Operator) 
 
 def test_a_build_without_tls_is_told_as_such(lab: Lab, operator: Operator) -> None:
     home = lab.nodes["head"].home
-    for name in ("tls.key", "tls.pem"):
-        (home / name).write_text("not empty\n")
-    secure = operator.with_recipe(
-        server={**operator.recipe["server"], "tls": {"key_file": "~/tls.key", "cert_file": "~/tls.pem"}}
-    )
+    certificate, key = make_certificate(home, "head")
+    tls = {"key_file": "~/head.key", "cert_file": "~/head.pem"}
+    secure = operator.with_recipe(server={**operator.recipe["server"], "tls": tls})
     argv = secure.succeed("plan", "--json").document["commands"][-1]["argv"]
-    assert argv[argv.index("--ssl-cert-file") + 1] == "/root/tls.pem"
+    assert argv[argv.index("--ssl-cert-file") + 1] == "/root/head.pem"
     refused = secure.run("up")
     assert refused.exit_code == 6
     assert "llama-server was built without TLS" in refused.stderr
-    for name in ("tls.key", "tls.pem"):
-        (home / name).unlink()
+    certificate.unlink()
+    key.unlink()
 
 
 def test_names_that_a_machine_gives_itself_and_its_devices_neither_act_nor_pass_for_markup(
@@ -133,11 +136,11 @@ def test_names_that_a_machine_gives_itself_and_its_devices_neither_act_nor_pass_
     liar.chmod(0o755)
     os.symlink(f"{real}/llama-server", folder / "llama-server")
     lied_to = operator.with_node("worker", llama={"bin_dir": "/root/liar"}, backend="cpu")
-    for command in (("check",), ("plan",)):
+    for command in (("check", "-v"), ("plan",)):
         shown = lied_to.run("--color", "never", *command)
         assert "\033" not in shown.stdout + shown.stderr
         assert "\007" not in shown.stdout + shown.stderr
-    assert "[red]CPU[/]" in lied_to.run("check").stdout
+    assert "[red]CPU[/]" in lied_to.run("check", "-v").stdout
     remove(folder)
 
 

@@ -6,13 +6,9 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.record import Record
@@ -20,37 +16,13 @@ from clusterctl.cluster.running_head import first_key, open_running_head, url_of
 from clusterctl.errors import ClusterctlError
 from clusterctl.model import Role
 from clusterctl.remote.ssh import SshTransport
+from tests.ssh.certificates import make_certificate
 from tests.ssh.server import Server
 
 
 def head(port: int = 8080, *arguments: str, env: dict[str, str] | None = None) -> Record:
     argv = ("/opt/llama-server", *arguments)
     return Record("demo", "head", Role.HEAD, argv, "127.0.0.1", port, "b1", "me", "", "", env=env or {})
-
-
-def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A self-signed certificate for a name that nobody asks for, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    certificate_file, key_file = folder / f"{name}.pem", folder / f"{name}.key"
-    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return certificate_file, key_file
 
 
 @asynccontextmanager

@@ -22,12 +22,13 @@ SCRIPTS = sorted(
 
 # What each part may import of the others. The parts are the packages and modules right under `clusterctl`.
 VALUES = frozenset({"errors", "model"})
-LOOKING = VALUES | {"config", "llama", "planning", "remote", "reports"}
+LOOKING = VALUES | {"config", "llama", "plan_reports", "planning", "remote", "reports"}
 DOING = LOOKING | {"cluster", "measurements"}
 ARROWS: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset(),
     "measurements": frozenset({"model"}),
+    "plan_reports": frozenset({"model"}),
     "reports": frozenset({"model", "llama"}),
     "config": VALUES,
     "remote": VALUES,
@@ -36,7 +37,7 @@ ARROWS: Mapping[str, frozenset[str]] = {
     "cluster": LOOKING,
     "bench": DOING,
     "install": DOING,
-    "ui": VALUES | {"reports", "measurements"},
+    "ui": VALUES | {"reports", "plan_reports", "measurements"},
     "cli": VALUES | {"bench", "cluster", "config", "install", "measurements", "planning", "reports", "ui"},
 }
 # Where a node is reached is a value; of how, the commands know nothing.

@@ -163,9 +163,7 @@ def test_colour_is_used_when_it_is_wanted(
     assert ("\x1b[" in answer.stdout) is is_colored
 
 
-@pytest.mark.parametrize(
-    "arguments", [["schema", "inventory"], ["--help"], ["version", "--json"], ["status", "-i"]]
-)
+@pytest.mark.parametrize("arguments", [["schema", "inventory"], ["--help"], ["check", "--json"], ["status", "-i"]])
 def test_a_reader_that_has_left_is_no_error(arguments: list[str], here: str, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -179,4 +177,6 @@ def test_a_reader_that_has_left_is_no_error(arguments: list[str], here: str, tmp
             timeout=60,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert b"roken pipe" not in done.stderr

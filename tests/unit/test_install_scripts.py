@@ -207,6 +207,30 @@ def source(tmp_path: Path) -> Package:
     return pack([make_source(tmp_path / "source.tar.gz")], SOURCE_TREE, tmp_path / "package.tar.gz")
 
 
+@pytest.fixture
+def path_without_ninja(tmp_path: Path) -> str:
+    """A PATH with every program of this machine but ninja."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for place in reversed(os.environ["PATH"].split(":")):
+        for program in Path(place).glob("*"):
+            (folder / program.name).unlink(missing_ok=True)
+            (folder / program.name).symlink_to(program)
+    (folder / "ninja").unlink(missing_ok=True)
+    return str(folder)
+
+
+async def test_source_is_compiled_by_make_where_ninja_is_missing(
+    here: tuple[Site, Look], root: Path, source: Package, path_without_ninja: str
+) -> None:
+    machine, seen = here
+    seen = replace(seen, system=replace(seen.system, path=path_without_ninja))
+    told: list[Step] = []
+    await put(machine, seen, source, "b1", cmake_flags(machine, seen, Build(11434)), told.append)
+    assert {"llama-server", "ggml-rpc-server"} <= names(root / "b1")
+    assert any("Built target llama-server" in step.detail for step in told)
+
+
 async def test_source_is_compiled_into_programs_that_say_what_they_are(
     here: tuple[Site, Look], root: Path, source: Package
 ) -> None:

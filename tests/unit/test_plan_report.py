@@ -15,8 +15,8 @@ from clusterctl.cluster.plan import Plan, make_plan
 from clusterctl.cluster.plan_report import plan_report
 from clusterctl.cluster.recorded import plan_from_record, read_record
 from clusterctl.model import HostMemory
+from clusterctl.plan_reports import BudgetStepReport, DraftReport
 from clusterctl.planning.margins import margin_bytes
-from clusterctl.reports import BudgetStepReport, DraftReport
 from clusterctl.ui.plan import plan_view
 from clusterctl.ui.plan_reasons import reasons_view
 from tests.unit.cluster_samples import NODES, RECIPE, all_facts, facts, header, inventory, listing, recipe

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterctl.model import Estimate
+from clusterctl.plan_reports import HostReport
 from clusterctl.reports import (
     ActionReport,
     HeadStatus,
-    HostReport,
     LeftReport,
     SkewReport,
     StatusReport,

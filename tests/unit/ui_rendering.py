@@ -15,22 +15,18 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
 from clusterctl.model import Advice, Device, Estimate, Problem, Severity
+from clusterctl.plan_reports import CommandReport, DeviceReport, HostReport, PlanReport, UnusedReport
 from clusterctl.reports import (
     BuildReport,
     CheckReport,
-    CommandReport,
-    DeviceReport,
     HeadStatus,
-    HostReport,
     NodeReport,
-    PlanReport,
     ProgramsReport,
     SkewEvidence,
     SkewGroup,
     SkewReport,
     StatusReport,
     TrafficReport,
-    UnusedReport,
     WorkerStatus,
 )
 

@@ -14,15 +14,19 @@ work=$(mktemp -d "$root/.new.XXXXXX") || exit 1
 program=
 watcher=
 leave() {
+    exec >/dev/null 2>&1 # with nobody left to hear it, a word would end the shell before its work is done
     [ -z "$watcher" ] || kill "$watcher"
     rm -rf "$work"
 }
 stop() {
+    exec >/dev/null 2>&1
     [ -z "$program" ] || { kill "$program" && wait "$program"; }
     exit 1
 }
 trap leave EXIT
-trap stop HUP INT TERM PIPE
+trap stop HUP INT TERM
+# Nobody may be left to hear what is said. A compiler's driver that ended of that would leave its compilers behind.
+trap '' PIPE
 
 attended() { # PROGRAM...
     "$@" 3<&- &

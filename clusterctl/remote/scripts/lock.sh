@@ -9,10 +9,25 @@ lease=$4
 owner=$5
 lock=$state/lock
 
+written_at() { # PATH...: of the first that is there
+    for place; do
+        [ ! -e "$place" ] || { file_stamp "$place" 2>/dev/null | cut -d' ' -f2 && return; }
+    done
+}
+
+# Told by the clock that stamps files: where the home directory is a file server's, that is not the node's own.
+now() {
+    probe=$state/now.$token
+    stamp=$(touch "$probe" && written_at "$probe")
+    rm -f "$probe"
+    rmdir "$state" 2>/dev/null # its holder may have given the lock back meanwhile
+    echo "${stamp:-$(date +%s)}"
+}
+
 age() { # seconds since the holder last said that it lives; before it first does so, since the lock was made
-    beat=$({ file_stamp "$lock/beat" || file_stamp "$lock"; } 2>/dev/null | cut -d' ' -f2)
+    beat=$(written_at "$lock/beat" "$lock")
     [ -n "$beat" ] || { echo "$lease"; return; }
-    passed=$(($(date +%s) - beat))
+    passed=$(($(now) - beat))
     # The clock was set back: count anew from now, or a dead holder would block for as long.
     [ "$passed" -ge 0 ] || { touch "$lock/beat" && passed=0; }
     echo "$passed"
@@ -39,8 +54,8 @@ drop() {
 # Of two who find a lock expired only one may replace it, and must look again: the other may have done so.
 take_expired() {
     guard=$state/takeover
-    stamp=$(file_stamp "$guard" 2>/dev/null | cut -d' ' -f2)
-    [ -z "$stamp" ] || [ $(($(date +%s) - stamp)) -lt "$lease" ] || rmdir "$guard"
+    begun=$(written_at "$guard")
+    [ -z "$begun" ] || [ $(($(now) - begun)) -lt "$lease" ] || rmdir "$guard"
     mkdir "$guard" 2>/dev/null || return 1
     [ "$(age)" -lt "$lease" ] || { drop; take; }
     taken=$?

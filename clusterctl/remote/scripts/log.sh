@@ -8,7 +8,7 @@ offset=$3
 
 start=$(cat "$directory/log.start" 2>/dev/null)
 start=${start:-0}
-size=$(wc -c <"$directory/log")
+size=$(($(wc -c <"$directory/log"))) # without the blanks that some wc print
 written=$((start + size))
 echo "$written"
 

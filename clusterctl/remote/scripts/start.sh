@@ -34,7 +34,7 @@ bound_log() {
     while process_lives "$pid"; do
         sleep 5 &
         wait $!
-        size=$(wc -c <"$directory/log")
+        size=$(($(wc -c <"$directory/log")))
         [ "$size" -gt "$log_bytes" ] || continue
         tail -c "$log_bytes" "$directory/log" >"$directory/log.old"
         : >"$directory/log"
