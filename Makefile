@@ -24,7 +24,7 @@ setup: .venv/development
 	@touch $@
 
 test: setup
-	@tools/install-packages.sh openssh-server iproute2 libgomp1
+	@tools/install-packages.sh openssh-server iproute2 libgomp1 cmake g++
 	@$(RUN)/pytest -n auto --dist loadgroup
 
 lint: setup

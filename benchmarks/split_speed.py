@@ -26,7 +26,7 @@ from tests.lab.lab import Lab, NodeSpec
 from tests.lab.operator import HTTP_PORT, Operator, operator_of
 
 PROCESSORS = {"slow": 0.05, "fast": 1.0}
-LIMIT_MIB = 115
+LIMIT_MIB = 140
 ROUNDS = 3
 STEP = 4
 TOKENS = 48

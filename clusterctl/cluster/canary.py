@@ -11,6 +11,7 @@ from clusterctl.cluster.references import keep_reference, read_reference
 from clusterctl.cluster.steps import Tell, telling
 from clusterctl.errors import ClusterctlError, StartFailed
 from clusterctl.llama.sense import Passage, Sense, Verdict, expected_logprob, judge, questions
+from clusterctl.model import Outcome
 
 TOKEN_TIMEOUT_S = 60.0
 
@@ -66,10 +67,12 @@ async def demand_sense(api: HeadApi, head: str, key: str | None, *, on_one_node:
             raise StartFailed(
                 f"the cluster answers, but what it computes is wrong: {sense.detail}",
                 node=head,
-                hint="a device, a driver or a link spoils the numbers; `clusterctl recover --bisect` leaves out "
-                "one worker at a time to find it",
+                hint="a device, a driver, a link or a damaged cache (`down --purge-cache`) spoils the numbers; "
+                "`clusterctl recover --bisect` leaves out one worker at a time to find it",
             )
-        note.detail = sense.detail if sense.verdict is Verdict.SANE else f"can't tell: {sense.detail}"
+        note.detail = sense.detail
+        if sense.verdict is Verdict.DOUBTFUL:
+            note.outcome, note.detail = Outcome.WARNING, f"can't tell: {sense.detail}"
     if on_one_node and key is not None and sense.logprobs:
         keep_reference(key, sense.logprobs)
     return sense

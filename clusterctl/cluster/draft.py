@@ -20,8 +20,10 @@ from clusterctl.planning.margins import margin_bytes
 from clusterctl.planning.memory import MemoryModel, whole_model_memory
 from clusterctl.planning.wording import gib
 
-# What llama-server drafts at most, unless told (llama.cpp common/common.h; 16 until 2025, 3 later).
+# What llama-server drafts at most, unless told (llama.cpp common/common.h): with a model 16, in newer builds 3;
+# from the text so far 64 or less.
 DEFAULT_TOKENS = 16
+DEFAULT_TOKENS_FROM_TEXT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ def drafted_tokens(draft: Draft | None) -> int:
     """How many tokens are drafted at once, at most; drafting from the text so far counts as well."""
     if draft is None:
         return 0
-    return DEFAULT_TOKENS if draft.max_tokens is None else draft.max_tokens
+    default = DEFAULT_TOKENS if draft.type == "model" else DEFAULT_TOKENS_FROM_TEXT
+    return default if draft.max_tokens is None else draft.max_tokens
 
 
 def place_draft(

@@ -115,25 +115,19 @@ def choose_plan(
     head = facts[inventory.head.name]
     workload = workload_of(recipe)
     memory = MemoryModel(models.model, workload)
-    offers = offers_of(inventory, facts, links)
-    host_budget = _host_budget_bytes(inventory, head)
-    draft = None
-    if recipe.draft and models.draft:
-        draft = place_draft(inventory, recipe.draft, models.draft, workload, facts)
-        offers = beside_draft(offers, draft)
-        host_budget = None if host_budget is None else max(0, host_budget - draft.host.total_bytes)
-    offers = beside_host(inventory, facts, offers, _host_bytes(memory), host_budget)
+    room = _room(inventory, recipe, facts, models, memory, links)
+    host_budget = room.host_budget_bytes
     split = choose_split(
-        memory, offers, recipe.split.strategy, layers=recipe.split.layers, host_budget_bytes=host_budget
+        memory, room.offers, recipe.split.strategy, layers=recipe.split.layers, host_budget_bytes=host_budget
     )
     names = expected_names(split)
-    settings = head_settings(recipe, head, split, names, draft_device=draft.device if draft else None)
+    settings = head_settings(recipe, head, split, names, draft_device=room.draft.device if room.draft else None)
     faults = find_known_faults(facts, head.node, models.model, split, settings, protocol=None)
     expected = estimate(memory, split)
     advice = advise(
         memory,
         split,
-        offers,
+        room.offers,
         expected,
         load_mode=recipe.load_mode,
         has_draft=recipe.draft is not None,
@@ -142,16 +136,44 @@ def choose_plan(
     return Plan(
         models=models,
         workload=workload,
-        offers=offers,
+        offers=room.offers,
         split=split,
         names=names,
-        draft=draft,
+        draft=room.draft,
         settings=settings,
         host_budget_bytes=host_budget,
         estimate=expected,
         advice=(*advice, *cache_advice(inventory, facts, split), *as_advice(faults)),
         known_faults=faults,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What there is for the model, beside the draft model: the devices' offers and the head's own memory."""
+
+    offers: tuple[Offer, ...]
+    host_budget_bytes: int | None
+    draft: DraftPart | None
+
+
+def _room(
+    inventory: Inventory,
+    recipe: Recipe,
+    facts: Mapping[str, NodeFacts],
+    models: Models,
+    memory: MemoryModel,
+    links: Mapping[str, Link],
+) -> _Room:
+    budget = _host_budget_bytes(inventory, facts[inventory.head.name])
+    draft = None
+    if recipe.draft and models.draft:
+        draft = place_draft(inventory, recipe.draft, models.draft, memory.workload, facts)
+        budget = None if budget is None else max(0, budget - draft.host.total_bytes)
+    offers = offers_of(inventory, facts, links)
+    # Before the draft model: what it takes of a device in the head's memory is no longer there for the process.
+    offers = beside_host(inventory, facts, offers, _host_bytes(memory), budget)
+    return _Room(beside_draft(offers, draft) if draft else offers, budget, draft)
 
 
 def _host_budget_bytes(inventory: Inventory, facts: NodeFacts) -> int | None:

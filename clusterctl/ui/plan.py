@@ -85,13 +85,13 @@ def _host_row(host: HostReport) -> tuple[Text, ...]:
 
 
 def _draft_row(draft: DraftReport) -> tuple[Text, ...]:
-    """The draft model; its budget is that of its device, where it has been taken off."""
-    place = draft.device or "the head's CPU"
-    sizes = (draft.model_mib, draft.kv_mib, draft.compute_mib, draft.total_mib)
+    """The draft model; it has no budget of its own, for it is taken off that of its device."""
     if draft.device is None:
-        return (outside(f"draft model on {place}"), *(Text("-"),) * 4, Text(size(draft.host_mib)), Text("-"))
-    name = outside(f"draft model on {draft.node}/{place}")
-    return (name, Text("-"), *(Text(size(mib)) for mib in sizes), Text("-"))
+        place, sizes = "the head's CPU", ("-", "-", "-", size(draft.host_mib))
+    else:
+        place = f"{draft.node}/{draft.device}"
+        sizes = (size(draft.model_mib), size(draft.kv_mib), size(draft.compute_mib), size(draft.total_mib))
+    return (outside(f"draft model on {place}"), *map(Text, ("-", *sizes, "-")))
 
 
 def _sizes(memory: DeviceReport | HostReport) -> tuple[Text, ...]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from tests.lab.lab import Lab
 from tests.lab.node import SSH_PORT, Node
 
 CLUSTERCTL = str(Path(sys.executable).with_name("clusterctl"))
+# Tests that run under `nohup` or in a script's background would hand on that SIGHUP or SIGINT is ignored.
+DEFAULT_SIGNALS = ("env", "--default-signal")
 TIMEOUT_S = 120
 HTTP_PORT = 8080
 RPC_PORT = 50052
@@ -153,20 +156,23 @@ class Operator:
 
     @contextmanager
     def running(self, *arguments: str) -> Iterator[Running]:
-        """One command in the background, ended at the latest with the body."""
+        """One command in the background, ended at the latest with the body or after `TIMEOUT_S`."""
         with tempfile.TemporaryFile("w+") as stdout:
             process = subprocess.Popen(
-                self._argv(arguments),
+                [*DEFAULT_SIGNALS, *self._argv(arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=subprocess.PIPE,
                 text=True,
                 env=self._environment,
             )
+            overdue = threading.Timer(TIMEOUT_S, process.kill)
+            overdue.start()
             command = Running(process, stdout)
             try:
                 yield command
             finally:
+                overdue.cancel()
                 command.close()
 
     def status(self) -> dict[str, Any]:

@@ -51,15 +51,20 @@ def test_a_cluster_that_is_not_ready_in_time_is_undone(operator: Operator) -> No
     assert "--timeout" in late.stderr
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("moment", "sent"),
+    [
+        *((moment, signal.SIGINT) for moment in MOMENTS),
+        (MOMENTS[-1], signal.SIGTERM),
+        (MOMENTS[-1], signal.SIGHUP),
+    ],
+)
 def test_an_interrupted_up_leaves_nothing(operator: Operator, moment: str, sent: signal.Signals) -> None:
     with operator.running("up") as up:
         up.wait_for(moment)
         interrupted = up.interrupt(sent)
     assert interrupted.exit_code == 130
     assert remains(operator.lab) == {}
-    assert operator.status()["state"] == "down"
 
 
 def test_a_second_interrupt_leaves_the_rest_and_says_what(lab: Lab, operator: Operator) -> None:
@@ -84,7 +89,7 @@ def test_a_reader_who_leaves_does_not_stop_the_work(operator: Operator) -> None:
     operator.succeed("down")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", MOMENTS[1:])
 def test_after_a_killed_up_status_is_true_and_down_clears_all(lab: Lab, operator: Operator, moment: str) -> None:
     with operator.running("up") as up:
         up.wait_for(moment)

@@ -66,6 +66,15 @@ def test_a_head_that_only_serves_may_still_draft_on_its_device() -> None:
     assert "head/CUDA0" not in budgets(plan)
 
 
+def test_on_unified_memory_draft_model_process_and_layers_share_what_there_is() -> None:
+    unified = facts("head", devices=listing("CUDA0: NVIDIA GB10 (124609 MiB, 121444 MiB free)"))
+    head = replace(unified, memory=HostMemory(124609, 30000))
+    plan = planned("{path: /m/d.gguf}", head=head)
+    assert plan.draft is not None
+    held = budgets(plan)["head/CUDA0"] + plan.draft.memory.total_bytes + plan.draft.host.total_bytes
+    assert held + plan.split.host.total_bytes <= (30000 - 1024) * MIB
+
+
 def test_a_head_without_devices_drafts_in_its_own_memory() -> None:
     plan = planned("{path: /m/d.gguf}", head=CPU_ONLY)
     report = plan_report(plan).draft
@@ -120,3 +129,4 @@ def test_drafting_from_the_text_needs_no_model_and_no_device() -> None:
 def test_every_drafted_token_is_counted_among_the_outputs() -> None:
     assert planned("{path: /m/d.gguf, max_tokens: 5}").workload.draft_tokens == 5
     assert planned("{path: /m/d.gguf}").workload.draft_tokens == 16
+    assert planned("{type: ngram-mod}").workload.draft_tokens == 64

@@ -13,19 +13,23 @@ mkdir -p "$root" || exit 1
 work=$(mktemp -d "$root/.new.XXXXXX") || exit 1
 program=
 watcher=
+unheard() { # from here on nothing is said, and no signal comes between
+    trap '' HUP INT TERM
+    exec >/dev/null 2>&1
+}
 leave() {
-    exec >/dev/null 2>&1 # with nobody left to hear it, a word would end the shell before its work is done
+    unheard
     [ -z "$watcher" ] || kill "$watcher"
     rm -rf "$work"
 }
 stop() {
-    exec >/dev/null 2>&1
+    unheard
     [ -z "$program" ] || { kill "$program" && wait "$program"; }
     exit 1
 }
 trap leave EXIT
 trap stop HUP INT TERM
-# Nobody may be left to hear what is said. A compiler's driver that ended of that would leave its compilers behind.
+# Nobody may be left to hear what is said. What ended of that, as ninja would, could not end its compilers.
 trap '' PIPE
 
 attended() { # PROGRAM...
