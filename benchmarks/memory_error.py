@@ -61,9 +61,7 @@ def print_compute(pairs: Iterable[tuple[Row, str, Memory, Memory]]) -> None:
             sizes = (abs(error) / measured.total_bytes, -error / row.stream_bytes)
             groups[row.kind, row.case, where].append(sizes)
             groups["all", row.case, where].append(sizes)
-    print(
-        "compute, error in % of the device's total           |    n | exact | median |   95% |   max | under"
-    )
+    print("compute, error in % of the device's total           |    n | exact | median |   95% |   max | under")
     for (kind, case, where), errors in sorted(groups.items()):
         relative = sorted(100 * error for error, _ in errors)
         p95 = relative[int(0.95 * (len(relative) - 1))]

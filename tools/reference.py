@@ -145,7 +145,8 @@ def _subclasses(kind: type[errors.ClusterctlError]) -> list[type[errors.Clusterc
 def _json_page() -> Iterator[str]:
     yield "# JSON\n"
     yield "`--json` prints one document on stdout and nothing else. Fields are only ever added. Unknown is `null`."
-    yield 'A command that fails prints `{"ok": false, "error": {"exit_code", "node", "message", "hint", "notes", "causes"}}`.'
+    yield 'A command that fails prints `{"ok": false, "error": {"exit_code", "node", "message", "hint", "notes",'
+    yield '"causes"}}`.'
     for name, report in REPORTS.items():
         schema = TypeAdapter(report).json_schema(mode="serialization")
         yield f"\n## {name}\n"

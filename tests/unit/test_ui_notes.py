@@ -75,7 +75,7 @@ def test_without_a_terminal_each_ended_step_is_one_plain_line() -> None:
 def test_a_locale_without_unicode_gets_ascii_marks() -> None:
     ended = [outcome for outcome in Outcome if Step("", outcome).ended]
     shown = told((Step("do", outcome) for outcome in ended), Screen(), encoding="ascii")
-    assert [line[0] for line in shown.stderr.splitlines()] == ["+", "=", "~", "x", "<"]
+    assert [line[0] for line in shown.stderr.splitlines()] == ["+", "=", "~", "x", "<", "!"]
 
 
 def test_a_line_of_progress_is_never_wrapped_on_a_pipe() -> None:
