@@ -76,7 +76,6 @@ class Program:
 
     path: str
     fingerprint: str
-    modified_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,11 @@ class Bringup:
         return self.plan
 
     @property
+    def has_workers(self) -> bool:
+        """Whether the plan uses workers; a head may serve alone."""
+        return bool(self.planned.workers)
+
+    @property
     def url(self) -> str:
         """The base URL of the head's API, as its own machine sees it."""
         server = self.recipe.server

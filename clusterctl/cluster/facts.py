@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
 
 from clusterctl.cluster.cache import CacheDisk, parse_cache_disk
 from clusterctl.cluster.interfaces import Interface, parse_interfaces
+from clusterctl.cluster.known_options import keep_options, known_fingerprints, known_options
 from clusterctl.cluster.observation import Observation, ask, parse_observation
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.llama.build import parse_build
@@ -57,7 +58,7 @@ class NodeFacts:
     @property
     def head_program(self) -> tuple[str, ...] | None:
         """How the head is called: `llama-server`, or `llama serve` where only the unified program is there."""
-        program = self._first(HEAD_PROGRAMS)
+        program = self.first_program(HEAD_PROGRAMS)
         if program is None:
             return None
         return (program.path, "serve") if _name(program) == "llama" else (program.path,)
@@ -65,14 +66,15 @@ class NodeFacts:
     @property
     def worker_program(self) -> Program | None:
         """The worker program; the new name wins, for the old one beside it is stale."""
-        return self._first(WORKER_PROGRAMS)
+        return self.first_program(WORKER_PROGRAMS)
 
     @property
     def worker_programs(self) -> tuple[Program, ...]:
         """Every worker program found."""
         return tuple(program for program in self.programs if _name(program) in WORKER_PROGRAMS)
 
-    def _first(self, names: Sequence[str]) -> Program | None:
+    def first_program(self, names: Sequence[str]) -> Program | None:
+        """The first of these programs that was found."""
         found = {_name(program): program for program in reversed(self.programs)}
         return next((found[name] for name in names if name in found), None)
 
@@ -93,8 +95,28 @@ async def probe(
         ports=ports,
         files=files,
         env=node.env,
+        known=known_fingerprints(),
     )
-    return parse_facts(node.name, node.role, files, await ask(transport, command))
+    sections = await ask(transport, command)
+    facts = parse_facts(node.name, node.role, files, sections)
+    head, worker = facts.first_program(HEAD_PROGRAMS), facts.worker_program
+    return replace(
+        facts,
+        flags=_options(head, sections.get("help"), parse_help),
+        worker_flags=_options(worker, sections.get("worker_help"), parse_worker_usage),
+    )
+
+
+def _options(program: Program | None, told: Section | None, parse: Callable[[str], Flags | None]) -> Flags | None:
+    """What a program told of its options now, which is kept; or what is kept, if it was not asked again."""
+    if program is None:
+        return None
+    if told is None:
+        return parse(known_options(program.fingerprint) or "")
+    flags = parse(told.text)
+    if flags is not None:
+        keep_options(program.fingerprint, told.text)
+    return flags
 
 
 def parse_facts(node: str, role: Role, files: Sequence[str], sections: Mapping[str, Section]) -> NodeFacts:
@@ -151,12 +173,11 @@ def _address(interface: str, address: str, mask: str) -> Address | None:
 
 
 def _programs(sections: Mapping[str, Section]) -> list[Program]:
-    programs = []
-    for name, section in sections.items():
-        if name.startswith("program:") and len(section.lines) == 2:
-            fingerprint, modified = section.lines
-            programs.append(Program(name.removeprefix("program:"), fingerprint, whole_number(modified)))
-    return programs
+    return [
+        Program(name.removeprefix("program:"), section.text.strip())
+        for name, section in sections.items()
+        if name.startswith("program:")
+    ]
 
 
 def _name(program: Program) -> str:

@@ -78,7 +78,7 @@ class Lookout:
         clock = asyncio.get_running_loop().time
         if self._calm is not None and clock() < self._calm.until_s:
             sight = await self._ask_head(self._calm.sight)
-            if sight.health is Health.OK and sight.progress.verdict == Verdict.PROVEN:
+            if self._is_calm(sight):
                 return sight
         sight = await self._look_at_programs()
         sight = replace(sight, memory=await self._read_memory())
@@ -86,9 +86,12 @@ class Lookout:
         if sight.progress.verdict == Verdict.STUCK:
             sight = await self._look_for_dead(sight)
         sight = replace(sight, cause=await self._find_cause(sight))
-        is_calm = sight.is_whole and not sight.unreachable and sight.progress.verdict == Verdict.PROVEN
-        self._calm = Calm(sight, clock() + PROGRAMS_EVERY_S) if is_calm else None
+        self._calm = Calm(sight, clock() + PROGRAMS_EVERY_S) if self._is_calm(sight) else None
         return sight
+
+    def _is_calm(self, sight: Sight) -> bool:
+        is_well = sight.health is Health.OK and sight.is_whole and not sight.unreachable
+        return is_well and sight.progress.verdict != Verdict.STUCK and not self._prober.is_waiting
 
     async def close(self) -> None:
         """Give up connecting to lost nodes."""
@@ -149,7 +152,7 @@ class Lookout:
                     return replace(sight, progress=ProgressReport(Verdict.STUCK, "suspended"))
                 probed = await self._prober.probe(api, sight.motion, may_ask=sight.is_whole)
             weights = await self._read_weights(head, sight.head, process.pid)
-        except NodeUnreachable as error:
+        except ClusterctlError as error:
             return replace(sight, unreachable={**sight.unreachable, node: error})
         return replace(sight, progress=probed.progress, traffic=probed.traffic, weights_mib=weights)
 

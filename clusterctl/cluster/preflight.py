@@ -11,11 +11,11 @@ from dataclasses import replace
 from clusterctl.cluster.cache import cache_problems
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import HEAD_PROGRAMS, WORKER_PROGRAMS, NodeFacts
-from clusterctl.cluster.running_head import KEY_VARIABLE
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.device_choice import missing_backend_problem, usable_devices
 from clusterctl.llama.devices import budget_mib, memory_problem
+from clusterctl.llama.secrets import KEY_VARIABLE
 from clusterctl.model import Problem, Role, Severity
 
 

@@ -87,12 +87,10 @@ class Track:
     def verdict(self, now_s: float, deadline_s: float = DEADLINE_S) -> tuple[Verdict, str]:
         """Say how it stands, and why."""
         if self.due_since_s is None:
-            if self.proven_at_s is None:
-                return (
-                    Verdict.UNKNOWN,
-                    "" if self.last and self.last.tells else "the head tells nothing of its work",
-                )
-            return Verdict.PROVEN, f"tokens came {now_s - self.proven_at_s:.0f} s ago"
+            if self.proven_at_s is not None:
+                return Verdict.PROVEN, f"tokens came {now_s - self.proven_at_s:.0f} s ago"
+            is_told = self.last is not None and self.last.tells
+            return Verdict.UNKNOWN, "" if is_told else "the head tells nothing of its work"
         silent_s = now_s - self.due_since_s
         if silent_s < deadline_s:
             return Verdict.WAITING, f"at work; nothing has come out for {silent_s:.0f} s"

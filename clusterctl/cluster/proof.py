@@ -8,7 +8,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 
 from clusterctl.cluster.node_memory import NodeMemory, read_memory
 from clusterctl.cluster.observation import Observation, observe
-from clusterctl.cluster.record import Process, Record
+from clusterctl.cluster.record import Process
 from clusterctl.cluster.steps import Tell, telling
 from clusterctl.errors import Degraded
 from clusterctl.llama.devices import parse_devices
@@ -41,7 +41,7 @@ async def prove_gone(transport: Transport, cluster: str, name: str, process: Pro
             raise Degraded("its record is still there", node=name)
         if _holds_port(seen, process):
             raise Degraded(f"port {record.port} is still open", node=name)
-        memory = await _prove_memory(transport, cluster, record) if process.runs else ()
+        memory = await _prove_memory(transport, cluster, process) if process.runs else ()
         note.detail = ", ".join(("no process", f"port {record.port} closed", *memory))
 
 
@@ -53,13 +53,13 @@ def _holds_port(seen: Observation, process: Process) -> bool:
     return is_open and (not holders or any(holder.pid == process.pid for holder in holders))
 
 
-async def _prove_memory(transport: Transport, cluster: str, record: Record) -> tuple[str, ...]:
+async def _prove_memory(transport: Transport, cluster: str, process: Process) -> tuple[str, ...]:
     """Return what the devices have free again, in words.
 
     Raises:
         Degraded: if they have clearly less than before the program started, and nobody else holds it.
     """
-    if not record.free_before_mib:
+    if not process.record.free_before_mib:
         return ()
     policy = AsyncRetrying(
         retry=retry_if_exception_type(_StillHeld),
@@ -70,11 +70,12 @@ async def _prove_memory(transport: Transport, cluster: str, record: Record) -> t
     words: tuple[str, ...] = ()
     async for attempt in policy:
         with attempt:
-            words = await _compare_memory(transport, cluster, record)
+            words = await _compare_memory(transport, cluster, process)
     return words
 
 
-async def _compare_memory(transport: Transport, cluster: str, record: Record) -> tuple[str, ...]:
+async def _compare_memory(transport: Transport, cluster: str, process: Process) -> tuple[str, ...]:
+    record = process.record
     output = await transport.run(commands.own_devices(record.argv, record.role, record.env))
     devices = parse_devices(output.stdout.decode(errors="replace"))
     if devices is None:
@@ -83,7 +84,7 @@ async def _compare_memory(transport: Transport, cluster: str, record: Record) ->
     if not missing:
         free = ((d.name, d.free_mib) for d in devices if d.name in record.free_before_mib)
         return tuple(f"{name} has {mib} MiB free again" for name, mib in free)
-    others = others_holding(await read_memory(transport, cluster))
+    others = others_holding(await read_memory(transport, cluster), process.pid)
     if sum(missing.values()) > sum(others.values()):
         lacks = ", ".join(f"{name} lacks {mib} MiB" for name, mib in missing.items())
         raise _StillHeld(
@@ -110,6 +111,10 @@ def missing_mib(before_mib: Mapping[str, int], devices: Sequence[Device]) -> dic
     return found
 
 
-def others_holding(memory: NodeMemory) -> dict[str, int]:
-    """Return who holds memory of cards, as far as their tools tell, each with the MiB."""
-    return {f"{app.name} (pid {app.pid})": app.used_mib for app in memory.apps if app.used_mib}
+def others_holding(memory: NodeMemory, own_pid: int | None) -> dict[str, int]:
+    """Return who else holds memory of cards, as far as their tools tell, each with the MiB."""
+    return {
+        f"{app.name} (pid {app.pid})": used_mib
+        for app in memory.apps
+        if app.pid != own_pid and (used_mib := app.used_mib)
+    }

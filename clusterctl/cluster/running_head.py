@@ -10,11 +10,11 @@ from clusterctl.cluster.head_api import HeadApi, base_url, head_api
 from clusterctl.cluster.observation import Observation
 from clusterctl.cluster.record import Record
 from clusterctl.errors import ClusterctlError, NotReady
+from clusterctl.llama.secrets import KEY_VARIABLE
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
 KEY_FILE_FLAG = "--api-key-file"
-KEY_VARIABLE = "LLAMA_API_KEY"
 CERTIFICATE_FLAG = "--ssl-cert-file"
 _LARGEST_FILE_BYTES = 65536
 

@@ -207,7 +207,7 @@ async def _wait(context: Bringup) -> Bringup:
         await wait_until_serving(
             context.opened.nodes, context.cluster, head, workers, api, context.tell, _limits(context)
         )
-    if context.plan is not None:
+    if context.plan is not None and context.has_workers:
         held = await demand_buffers(context.head, context.cluster, context.plan.split)
         context.tell(Step("weights", Outcome.DONE, detail=held))
     return context
@@ -244,8 +244,8 @@ PHASES: Sequence[Phase[Bringup]] = (
     Phase("read the model's header", _read_model, needed=lambda c: c.fresh),
     Phase("plan the split", _plan, needed=lambda c: c.fresh),
     Phase("put the cluster on record", _enrol, _forget, needed=lambda c: c.fresh),
-    Phase("start the workers", _start_workers, _stop_workers, needed=lambda c: c.fresh),
-    Phase("verify the workers", _verify_workers, needed=lambda c: c.fresh and c.real),
+    Phase("start the workers", _start_workers, _stop_workers, needed=lambda c: c.fresh and c.has_workers),
+    Phase("verify the workers", _verify_workers, needed=lambda c: c.fresh and c.has_workers and c.real),
     Phase("start the head", _start_head, _stop_head, needed=lambda c: c.fresh),
     Phase(TITLE, _wait, needed=lambda c: c.options.wait and c.real),
 )

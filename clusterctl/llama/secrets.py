@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 
 HIDDEN = "***"
+# Read by llama-server (llama.cpp common/arg.cpp, `--api-key`); unlike an argument, no other user sees it.
+KEY_VARIABLE = "LLAMA_API_KEY"
 
 _NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW(OR)?D|CREDENTIAL", re.IGNORECASE)
 # Bearer tokens, keys of Hugging Face and of OpenAI's form, and the password in a URL.

@@ -17,14 +17,19 @@ def probe(
     ports: Sequence[int],
     files: Sequence[str],
     env: Mapping[str, str],
+    known: Sequence[str] = (),
 ) -> Command:
-    """All facts of a node; `files` are looked at by name and size only."""
+    """All facts of a node; `files` are looked at by name and size only.
+
+    Programs whose fingerprint is `known` are not asked for their options.
+    """
     return Command(
         "probe",
         (
             cluster,
             role,
             bin_dir or "",
+            " ".join(known),
             *_counted([str(port) for port in ports]),
             *_counted(files),
             *_variables(env),

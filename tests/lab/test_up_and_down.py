@@ -9,8 +9,7 @@ import pytest
 from tests.lab.conftest import MakeLab
 from tests.lab.lab import Lab, NodeSpec
 from tests.lab.operator import HTTP_PORT, Operator, operator_of, remains
-
-CYCLES = 20
+from tests.lab.test_lab_itself import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def test_a_head_without_workers_serves_from_its_own_processor(lab: Lab, operator
     plan = alone.succeed("plan", "--json").document
     assert (plan["devices"], plan["tensor_split"]) == ([], [])
     assert plan["host"]["model_mib"] > 0
-    alone.succeed("up")
+    assert "worker" not in alone.succeed("up").stderr
     status = alone.succeed("status", "--json").document
     assert (status["state"], status["workers"]) == ("up", [])
     assert remains(lab).keys() == {"head"}
@@ -124,8 +123,13 @@ def test_two_clusters_share_machines_and_each_has_its_own(lab: Lab, operator: Op
     other.succeed("down")
 
 
-def test_twenty_cycles_leave_nothing(lab: Lab, operator: Operator) -> None:
-    for number in range(CYCLES):
-        operator.succeed("up", *(["--no-wait"] if number % 2 else []))  # every other one ends while it loads
-        operator.succeed("down")
-        assert remains(lab) == {}
+def test_down_waits_for_a_start_that_has_not_told_its_process_yet(lab: Lab, operator: Operator) -> None:
+    worker = lab.nodes["worker"]
+    operator.succeed("up")
+    process = worker.home / ".local/state/clusterctl/lab/nodes/worker/process"
+    process.rename(process.with_suffix(".later"))
+    with operator.running("down") as down:
+        down.wait_for("stop the head")
+        wait_until(lambda: ("sleep", "0.05") in [each.argv for each in worker.processes()])
+        process.with_suffix(".later").rename(process)
+        assert down.finish().exit_code == 0

@@ -125,5 +125,5 @@ def test_a_device_that_is_gone_from_the_list_is_not_judged() -> None:
 
 
 def test_others_on_the_cards_are_named_with_what_they_hold() -> None:
-    apps = (ComputeApp(7, "python", 900), ComputeApp(8, "[Not Found]", None))
-    assert others_holding(NodeMemory(HostMemory(), apps=apps)) == {"python (pid 7)": 900}
+    apps = (ComputeApp(7, "python", 900), ComputeApp(8, "[Not Found]", None), ComputeApp(9, "[Not Found]", 5000))
+    assert others_holding(NodeMemory(HostMemory(), apps=apps), own_pid=9) == {"python (pid 7)": 900}

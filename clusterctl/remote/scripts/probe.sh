@@ -1,12 +1,14 @@
 # shellcheck shell=sh
 # All facts of a node in one round trip.
 # ROLE is head, worker, or survey for a node that has none yet: then both programs are asked.
-# CLUSTER ROLE BIN_DIR PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
+# KNOWN are the fingerprints of programs whose options are known: they are not asked for them again.
+# CLUSTER ROLE BIN_DIR KNOWN PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
 state=$(state_directory "$1")
 cache=$(cache_directory "$1")
 role=$2
 bin_dir=$(in_home "$3")
-shift 3
+known=$4
+shift 4
 
 ports=
 count=$1
@@ -92,10 +94,18 @@ find_program rpc-server
 worker_old=$found
 worker=${worker_new:-$worker_old}
 
+head_print='' worker_print=''
+[ -z "$head" ] || head_print=$(fingerprint "$head")
+[ -z "$worker" ] || worker_print=$(fingerprint "$worker")
+
+is_known() { # FINGERPRINT
+    case " $known " in *" $1 "*) ;; *) false ;; esac
+}
+
 if [ -n "$worker" ] && [ "$role" != head ]; then
     # An unknown device makes a worker list what it has and leave without binding anything.
     run_for worker_devices "$@" "$worker" -d no-such-device
-    run_for worker_help "$@" "$worker" --help
+    is_known "$worker_print" || run_for worker_help "$@" "$worker" --help
 fi
 if [ -n "$head" ]; then
     run_for version "$@" "$head" --version
@@ -103,7 +113,7 @@ if [ -n "$head" ]; then
         set -- "$@" "$head"
         [ -n "$server" ] || set -- "$@" serve
         run_for devices "$@" --list-devices
-        run_for help "$@" --help
+        is_known "$head_print" || run_for help "$@" --help
     fi
 fi
 
@@ -117,13 +127,11 @@ for port in $ports; do
 done
 [ "$role" = head ] || section cache 0 "$(kib_of "$cache" && kib_free_at "$cache")"
 section files 0 "$(cat "$work/files" 2>/dev/null)"
-for program in "$head" "$worker_new" "$worker_old"; do
-    [ -n "$program" ] || continue
-    section "program:$program" 0 "$(
-        fingerprint "$program"
-        file_stamp "$program" | cut -d' ' -f2
-    )"
-done
+[ -z "$head" ] || section "program:$head" 0 "$head_print"
+[ -z "$worker" ] || section "program:$worker" 0 "$worker_print"
+if [ -n "$worker_new" ] && [ -n "$worker_old" ]; then
+    section "program:$worker_old" 0 "$(fingerprint "$worker_old")"
+fi
 [ -z "$head" ] || [ "$role" = worker ] || code_sections "" "$head"
 [ -z "$worker" ] || [ "$role" = head ] || code_sections worker_ "$worker"
 if [ "$role" = survey ]; then

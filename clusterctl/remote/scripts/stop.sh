@@ -14,6 +14,13 @@ gone_within() { # SECONDS
     done
 }
 
+# A start that is under way writes its process down within moments; one that broke off never does.
+tries=100
+while [ "$(process_state "$directory")" = starting ] && [ "$tries" -gt 0 ]; do
+    sleep 0.05
+    tries=$((tries - 1))
+done
+
 case $(process_state "$directory") in
 absent)
     echo absent
