@@ -9,6 +9,7 @@ ClusterctlError              1  something unexpected
 ├── BuildSkew                4  builds differ, or can't be verified
 ├── PlanDoesNotFit           5  the model does not fit the devices
 ├── StartFailed              6  a process or a check failed while bringing up
+│   └── ComputesNonsense     6  the cluster answers, but what it computes is wrong
 ├── InstallFailed            6  a node could not get its build; no node was switched to it
 ├── NotReady                 7  alive, but not serving in time
 ├── LockHeld                 8  another operator works on this cluster
@@ -112,6 +113,10 @@ class InstallFailed(ClusterctlError):
     """A node could not get a build of llama.cpp, or the build does not work there."""
 
     exit_code = 6
+
+
+class ComputesNonsense(StartFailed):
+    """The cluster answers, but what it computes is wrong."""
 
 
 class NotReady(ClusterctlError):

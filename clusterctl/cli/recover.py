@@ -14,6 +14,7 @@ from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cli.units import UNITS
+from clusterctl.cluster.bisect import bisect as find_culprit
 from clusterctl.cluster.bringup import Options
 from clusterctl.cluster.head_api import base_url
 from clusterctl.cluster.patience import STALL_TIMEOUT_S
@@ -22,8 +23,9 @@ from clusterctl.cluster.recover import WATCH_INTERVAL_S, Recovery
 from clusterctl.cluster.recover import recover as recover_once
 from clusterctl.cluster.recover import watch as watch_over
 from clusterctl.cluster.restarts import Budget
-from clusterctl.errors import UsageError
-from clusterctl.reports import ActionReport
+from clusterctl.config.recipe import Recipe
+from clusterctl.errors import Degraded, UsageError
+from clusterctl.reports import ActionReport, LeftReport
 from clusterctl.ui.action import show_action
 from clusterctl.ui.progress import Progress
 
@@ -35,6 +37,7 @@ class RecoverOptions:
     """The options of `recover`, by the names that click gives them."""
 
     watch: bool
+    bisect: bool
     print_unit: str | None
     interval_s: float
     restarts: int
@@ -88,6 +91,7 @@ class RecoverOptions:
     show_default=True,
     help="Seconds within which a token that is due must come, else the cluster is broken.",
 )
+@click.option("--bisect", is_flag=True, help="Find the worker that spoils what is computed; run without it.")
 @click.option("--allow-skew", is_flag=True, help="Start although builds differ or can't be told.")
 @click.option(
     "--print-unit",
@@ -96,7 +100,7 @@ class RecoverOptions:
 )
 @click.pass_context
 @pass_app
-def recover(app: App, ctx: click.Context, /, **given: object) -> None:
+def recover(app: App, ctx: click.Context, /, **given: object) -> int:
     """Bring a broken cluster back, in the right order.
 
     The head goes down first, then the workers; builds are compared again, and all is started anew. A cluster
@@ -106,15 +110,20 @@ def recover(app: App, ctx: click.Context, /, **given: object) -> None:
     wanted = RecoverOptions(**given)  # type: ignore[arg-type]  # click has converted each value
     if wanted.print_unit:
         click.echo(UNITS[wanted.print_unit](_command(app, ctx)), nl=False)
-        return
+        return 0
     if wanted.watch and app.as_json:
         raise UsageError("--json prints one document, and --watch never ends", hint="leave one of them out")
+    if wanted.watch and wanted.bisect:
+        raise UsageError("--bisect is done once, and --watch stays", hint="leave one of them out")
     inventory = app.load_inventory()
     recipe = app.load_recipe(inventory)
+    options = Options(
+        allow_skew=wanted.allow_skew, timeout_s=wanted.timeout_s, stall_timeout_s=wanted.stall_timeout_s
+    )
     recovery = Recovery(
         inventory,
         recipe,
-        Options(allow_skew=wanted.allow_skew, timeout_s=wanted.timeout_s, stall_timeout_s=wanted.stall_timeout_s),
+        options,
         Budget(restarts=wanted.restarts),
         wanted.interval_s,
         wanted.token_deadline_s,
@@ -122,11 +131,21 @@ def recover(app: App, ctx: click.Context, /, **given: object) -> None:
     with Progress(app.screen()) as progress:
         if wanted.watch:
             run(watch_over(recovery, progress))
-            return
-        brought = run(recover_once(recovery, progress))
+            return 0
+        if wanted.bisect:
+            found = run(find_culprit(inventory, recipe, options, progress))
+            left = (LeftReport(found.culprit, "left out: it spoils what is computed"),) if found.culprit else ()
+            report = ActionReport(not left, True, found.brought.url, progress.steps, left)
+        else:
+            brought = run(recover_once(recovery, progress))
+            report = ActionReport(True, brought is not None and brought.changed, _url(recipe), progress.steps)
+    app.show(report, show_action)
+    return 0 if report.ok else Degraded.exit_code
+
+
+def _url(recipe: Recipe) -> str:
     server = recipe.server
-    url = base_url(server.host, server.port, has_tls=server.tls is not None)
-    app.show(ActionReport(True, brought is not None and brought.changed, url, progress.steps), show_action)
+    return base_url(server.host, server.port, has_tls=server.tls is not None)
 
 
 def _command(app: App, ctx: click.Context) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import httpx
 from clusterctl.cluster.head_api import HeadApi
 from clusterctl.cluster.references import keep_reference, read_reference
 from clusterctl.cluster.steps import Tell, telling
-from clusterctl.errors import ClusterctlError, StartFailed
+from clusterctl.errors import ClusterctlError, ComputesNonsense
 from clusterctl.llama.sense import Passage, Sense, Verdict, expected_logprob, judge, questions
 from clusterctl.model import Outcome
 
@@ -58,13 +58,13 @@ async def demand_sense(api: HeadApi, head: str, key: str | None, *, on_one_node:
     Without remote devices (`on_one_node`) there is nothing to compare with: what it gives becomes the reference.
 
     Raises:
-        StartFailed: if it computes garbage.
+        ComputesNonsense: if it computes garbage.
     """
     reference = None if on_one_node or key is None else read_reference(key)
     with telling(tell, "ask whether it computes sense") as note:
         sense = await sense_check(api, reference)
         if sense.verdict is Verdict.BROKEN:
-            raise StartFailed(
+            raise ComputesNonsense(
                 f"the cluster answers, but what it computes is wrong: {sense.detail}",
                 node=head,
                 hint="a device, a driver, a link or a damaged cache (`down --purge-cache`) spoils the numbers; "

@@ -1,4 +1,4 @@
-"""`up`: look, judge, plan, start, verify, launch, wait. The list of phases at the end is the whole of it."""
+"""`up`: look, judge, plan, start, verify, launch, wait, ask. The list of phases at the end is the whole of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clusterctl.cluster.bringup import Bringup, Options
+from clusterctl.cluster.canary import demand_sense
 from clusterctl.cluster.down import clear, observe_members
 from clusterctl.cluster.enrolment import demand_wanted, forget
 from clusterctl.cluster.examine import demand_fitness, examine
@@ -17,6 +18,7 @@ from clusterctl.cluster.patience import Limits, load_deadline_s
 from clusterctl.cluster.phases import Phase, run_phases
 from clusterctl.cluster.plan import make_plan
 from clusterctl.cluster.readiness import TITLE, demand_buffers, wait_until_serving
+from clusterctl.cluster.references import reference_key
 from clusterctl.cluster.rpc_probe import Hello
 from clusterctl.cluster.running_head import open_running_head
 from clusterctl.cluster.session import session
@@ -213,6 +215,15 @@ async def _wait(context: Bringup) -> Bringup:
     return context
 
 
+async def _ask_for_sense(context: Bringup) -> Bringup:
+    """A worker with a broken backend gives fluent garbage and no error; only the numbers tell."""
+    head = context.inventory.head.name
+    key = reference_key(context.recipe, context.looked.facts[head])
+    async with open_running_head(context.head, context.head_record) as api:
+        await demand_sense(api, head, key, on_one_node=not context.has_workers, tell=context.tell)
+    return context
+
+
 def _limits(context: Bringup) -> Limits:
     options, models, plan = context.options, context.models, context.plan
     expected_s = plan.estimate.load_s if plan else None
@@ -248,4 +259,5 @@ PHASES: Sequence[Phase[Bringup]] = (
     Phase("verify the workers", _verify_workers, needed=lambda c: c.fresh and c.has_workers and c.real),
     Phase("start the head", _start_head, _stop_head, needed=lambda c: c.fresh),
     Phase(TITLE, _wait, needed=lambda c: c.options.wait and c.real),
+    Phase("see that it computes sense", _ask_for_sense, needed=lambda c: c.fresh and c.options.wait and c.real),
 )

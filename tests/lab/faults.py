@@ -145,7 +145,6 @@ def _small_disks(node: str, program: str, folders: Sequence[str]) -> tuple[Prepa
         yield operator.with_node(node, **cache)
         for folder in folders:
             machine.run(["umount", folder])
-            machine.run(["rmdir", folder])
 
     @contextmanager
     def strike(operator: Operator) -> Iterator[None]:
@@ -192,6 +191,6 @@ FAULTS = (
     ),
     Fault("port stolen", _port_stolen, _always("worker-stopped"), refusals=frozenset({9})),
     Fault("clocks wrong", _clocks_wrong, _always(), is_harmless=True),
-    Fault("SSH down, RPC up", _ssh_down, _always("unreachable"), refusals=frozenset({3}), is_harmless=True),
+    Fault("SSH down but RPC up", _ssh_down, _always("unreachable"), refusals=frozenset({3}), is_harmless=True),
     Fault("control machine killed", _control_killed, _always(), refusals=frozenset({8}), is_harmless=True),
 )
