@@ -18,6 +18,8 @@ from clusterctl.model import Device, Share, Split
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
+# A program that ends at once may lose the end of its log, with the reason why a worker is missing.
+LISTINGS = 3
 LISTEN_TIMEOUT_S = 20.0
 MIB = 1024 * 1024
 
@@ -90,16 +92,20 @@ async def see_devices(
     Raises:
         StartFailed: if its listing can't be read.
     """
-    output = await head.run(commands.list_devices(program, endpoints, env))
-    text = output.stdout.decode(errors="replace")
-    devices = parse_devices(text)
-    if devices is None or output.exit_status != 0:
-        raise StartFailed(
-            f"the head can't list devices with --rpc {','.join(endpoints)}: {text.strip()[-300:]}",
-            node=head.node,
-            hint="run the command of `clusterctl plan` on the head by hand with --list-devices",
-        )
-    return Listing(devices, text)
+    told = []
+    for _ in range(LISTINGS):
+        output = await head.run(commands.list_devices(program, endpoints, env))
+        told.append(output.stdout.decode(errors="replace"))
+        devices = parse_devices(told[-1])
+        if devices is None or output.exit_status != 0:
+            raise StartFailed(
+                f"the head can't list devices with --rpc {','.join(endpoints)}: {told[-1].strip()[-300:]}",
+                node=head.node,
+                hint="run the command of `clusterctl plan` on the head by hand with --list-devices",
+            )
+        if all(any(at in f"{d.name} {d.description}" for d in devices) for at in endpoints):
+            break
+    return Listing(devices, "\n".join(told))
 
 
 def match_devices(split: Split, listed: Listing) -> tuple[str, ...]:

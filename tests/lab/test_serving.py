@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -190,7 +189,7 @@ def test_logs_name_the_node_before_each_line(operator: Operator, brought_up: Fin
 
 
 def test_following_logs_shows_what_is_added_and_ends_on_interrupt(
-    lab: Lab, operator: Operator, brought_up: Finished, tmp_path: Path
+    lab: Lab, operator: Operator, brought_up: Finished
 ) -> None:
     with operator.running("logs", "head", "-f", "-n", "1") as following:
         wait_until(lambda: following.printed.count("\n") >= 1)
