@@ -92,7 +92,8 @@ async def see_devices(
     Raises:
         StartFailed: if its listing can't be read.
     """
-    told = []
+    told: list[str] = []
+    seen: tuple[Device, ...] = ()
     for _ in range(LISTINGS):
         output = await head.run(commands.list_devices(program, endpoints, env))
         told.append(output.stdout.decode(errors="replace"))
@@ -103,9 +104,10 @@ async def see_devices(
                 node=head.node,
                 hint="run the command of `clusterctl plan` on the head by hand with --list-devices",
             )
-        if all(any(at in f"{d.name} {d.description}" for d in devices) for at in endpoints):
+        seen = devices
+        if all(any(at in f"{device.name} {device.description}" for device in seen) for at in endpoints):
             break
-    return Listing(devices, "\n".join(told))
+    return Listing(seen, "\n".join(told))
 
 
 def match_devices(split: Split, listed: Listing) -> tuple[str, ...]:
