@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clusterctl.cluster.examine import Examination
 from clusterctl.cluster.head_api import base_url
+from clusterctl.cluster.lock import new_token
 from clusterctl.cluster.membership import Member, Membership, destination_of
 from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.patience import STALL_TIMEOUT_S
@@ -27,7 +28,8 @@ class Options:
     """The options of `up`.
 
     `timeout_s` overrides the deadline that follows from the model's size. With `recovering`, the cluster must be
-    on record as wanted, and stays so although it could not be started: the next `recover` tries again.
+    on record as wanted, and stays so although it could not be started: the next `recover` tries again. By
+    `lock_token`, a second try finds the lock that the first could not give back.
     """
 
     allow_skew: bool = False
@@ -36,6 +38,7 @@ class Options:
     timeout_s: float | None = None
     stall_timeout_s: float = STALL_TIMEOUT_S
     recovering: bool = False
+    lock_token: str = field(default_factory=new_token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,11 @@ class Bringup:
         """The plan, which an earlier phase makes."""
         assert self.plan is not None
         return self.plan
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """The nodes whose workers the plan uses."""
+        return tuple(command.node for command in self.planned.workers)
 
     @property
     def has_workers(self) -> bool:

@@ -7,12 +7,12 @@ inventory has changed.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from clusterctl.cluster.enrolment import announce_end, forget
-from clusterctl.cluster.lock import holding
+from clusterctl.cluster.lock import LockFailed, holding
 from clusterctl.cluster.observation import Observation, observe
 from clusterctl.cluster.proof import prove_gone
 from clusterctl.cluster.session import Session, session
@@ -21,7 +21,7 @@ from clusterctl.cluster.steps import Tell
 from clusterctl.cluster.stopping import purge_cache_of, stop_recorded
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, UsageError
-from clusterctl.model import Role
+from clusterctl.model import Outcome, Role, Step
 from clusterctl.remote.fanout import on_all
 
 
@@ -51,7 +51,7 @@ async def tear_down(
         LockHeld: if another command works on the cluster.
         UsageError: if a name in `only` is nobody's.
     """
-    async with session(inventory, dry=dry) as opened, _locked(inventory, opened):
+    async with session(inventory, dry=dry) as opened, _locked(inventory, opened, tell):
         seen = await observe_members(inventory, opened)
         _check_names(only, inventory, seen)
         spared = {} if force else orphans_of(seen, inventory.head.name)
@@ -117,14 +117,19 @@ async def _stop(inventory: Inventory, opened: Session, name: str, item: Found, t
 
 
 @asynccontextmanager
-async def _locked(inventory: Inventory, opened: Session) -> AsyncIterator[None]:
-    """Hold the lock if its head can be reached; without a head there is nobody to collide with."""
+async def _locked(inventory: Inventory, opened: Session, tell: Tell) -> AsyncIterator[None]:
+    """Hold the lock if its head can be reached; without a head there is nobody to collide with.
+
+    Nor is there where it can't be made: a full disk must not keep a cluster from being taken down.
+    """
     head = opened.nodes.get(inventory.head.name)
-    if head is None:
-        yield
-        return
-    async with holding(head, inventory.cluster, "down") as lease:
-        opened.guard(lease.demand)
+    async with AsyncExitStack() as stack:
+        if head is not None:
+            try:
+                lease = await stack.enter_async_context(holding(head, inventory.cluster, "down"))
+                opened.guard(lease.demand)
+            except LockFailed as error:
+                tell(Step("lock the cluster", Outcome.WARNING, head.node, detail=error.message.partition("\n")[0]))
         yield
 
 

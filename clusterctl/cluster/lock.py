@@ -21,7 +21,12 @@ from clusterctl.remote.transport import Transport
 
 LEASE_S = 60
 BEAT_S = 10
-FRESH_S = 25
+# Older, the lock is renewed before anything is changed.
+FRESH_S = 2
+
+
+class LockFailed(ClusterctlError):
+    """The lock can't be made: nobody has it, and nobody can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +101,22 @@ class Lease:
                 return
 
 
+def new_token() -> str:
+    """A name for one holder that nobody else has."""
+    return secrets.token_hex(8)
+
+
 @asynccontextmanager
-async def holding(head: Transport, cluster: str, command: str) -> AsyncIterator[Lease]:
+async def holding(head: Transport, cluster: str, command: str, token: str | None = None) -> AsyncIterator[Lease]:
     """Hold the cluster's lock while the body runs, and keep saying so; who makes changes asks it first.
+
+    With the same `token`, a lock that could not be given back because the connection broke is found again.
 
     Raises:
         LockHeld: if another holds it, with its name and how to get past it.
+        LockFailed: if it can't be made, as on a full disk.
     """
-    token = secrets.token_hex(8)
+    token = token or new_token()
     owner = json.dumps(asdict(Owner.of_this_process(command)))
     lease = Lease(head, cluster, token, time.time())
     try:
@@ -131,7 +144,7 @@ async def _acquire(head: Transport, cluster: str, token: str, owner: str) -> Non
     if output.exit_status == 0:
         return
     if output.exit_status != 3:
-        raise ClusterctlError(
+        raise LockFailed(
             f"could not take the cluster's lock: {output.stderr.strip()[:300]}",
             node=head.node,
             hint="look at free disk space and at the user's rights in ~/.local/state",

@@ -59,12 +59,15 @@ class Calm:
 class Lookout:
     """Looks at a cluster. Nodes that are lost are connected to again, without anybody waiting for it."""
 
-    def __init__(self, inventory: Inventory, opened: Session, prober: Prober) -> None:
+    def __init__(
+        self, inventory: Inventory, opened: Session, prober: Prober, programs_every_s: float = PROGRAMS_EVERY_S
+    ) -> None:
         self._inventory = inventory
         self._cluster = inventory.cluster
         self._opened = opened
         self._prober = prober
         self._targets = targets_of(inventory)
+        self._programs_every_s = programs_every_s
         self._has_looked = False
         self._calm: Calm | None = None
         self._joining: asyncio.Task[None] | None = None
@@ -86,7 +89,7 @@ class Lookout:
         if sight.progress.verdict == Verdict.STUCK:
             sight = await self._look_for_dead(sight)
         sight = replace(sight, cause=await self._find_cause(sight))
-        self._calm = Calm(sight, clock() + PROGRAMS_EVERY_S) if self._is_calm(sight) else None
+        self._calm = Calm(sight, clock() + self._programs_every_s) if self._is_calm(sight) else None
         return sight
 
     def _is_calm(self, sight: Sight) -> bool:
@@ -206,14 +209,19 @@ async def _api(head: Transport, record: Record) -> AsyncIterator[HeadApi]:
 
 @asynccontextmanager
 async def looking_out(
-    inventory: Inventory, *, deadline_s: float = DEADLINE_S, token_every_s: float | None = 0.0
+    inventory: Inventory,
+    *,
+    deadline_s: float = DEADLINE_S,
+    token_every_s: float | None = 0.0,
+    programs_every_s: float = PROGRAMS_EVERY_S,
 ) -> AsyncIterator[Lookout]:
     """Connect to every node and look at the cluster while the body runs.
 
-    `token_every_s` is how often an idle head is asked for a token; `None` is never.
+    `token_every_s` is how often an idle head is asked for a token; `None` is never. `programs_every_s` is how
+    often programs are looked at while all is well.
     """
     async with session(inventory) as opened:
-        lookout = Lookout(inventory, opened, Prober(deadline_s, token_every_s))
+        lookout = Lookout(inventory, opened, Prober(deadline_s, token_every_s), programs_every_s)
         try:
             yield lookout
         finally:

@@ -18,7 +18,7 @@ from clusterctl.cluster.steps import Tell
 from clusterctl.cluster.up import Brought, RunsOtherwise, bring_up
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
-from clusterctl.errors import ClusterctlError, Degraded, LockHeld, NodeUnreachable
+from clusterctl.errors import ClusterctlError, Degraded, LockHeld, NodesFailed, NodeUnreachable
 from clusterctl.model import Outcome, Step
 from clusterctl.remote.target import open_transport
 
@@ -111,7 +111,10 @@ async def _wait_until_broken(recovery: Recovery, tell: Tell) -> Breakage:
     clock = asyncio.get_running_loop().time
     last, since_s = None, clock()
     async with looking_out(
-        recovery.inventory, deadline_s=recovery.token_deadline_s, token_every_s=TOKEN_EVERY_S
+        recovery.inventory,
+        deadline_s=recovery.token_deadline_s,
+        token_every_s=TOKEN_EVERY_S,
+        programs_every_s=0.0,  # the interval is the pace
     ) as lookout:
         while True:
             seen = await _judge(recovery, lookout)
@@ -161,8 +164,9 @@ async def _bring_back(
             history = history.with_restart(Restart(broke_s, clock(), seen.culprit))
         if isinstance(outcome, Brought):
             return outcome, history
-        tell(Step("recover", Outcome.FAILED, outcome.node, detail=outcome.message))
-        seen = Breakage(Verdict.BROKEN, outcome.node or seen.culprit, outcome.message)
+        culprit = _first(outcome).node or seen.culprit
+        tell(Step("recover", Outcome.FAILED, culprit, detail=outcome.message))
+        seen = Breakage(Verdict.BROKEN, culprit, outcome.message)
 
 
 def _is_hindrance(error: ClusterctlError) -> bool:
@@ -171,11 +175,16 @@ def _is_hindrance(error: ClusterctlError) -> bool:
     return is_unreachable or isinstance(error, LockHeld | NotWanted | RunsOtherwise)
 
 
+def _first(error: ClusterctlError) -> ClusterctlError:
+    """The error itself, or the first of several nodes': those of workers come before the head's."""
+    return error.errors[0] if isinstance(error, NodesFailed) else error
+
+
 async def _give_up(
     recovery: Recovery, refusal: str, seen: Breakage, problem: ClusterctlError | None
 ) -> ClusterctlError:
-    log = problem.log if problem else await _read_log(recovery.inventory, seen.culprit)
-    hint = problem.hint if problem else None
+    log = _first(problem).log if problem else await _read_log(recovery.inventory, seen.culprit)
+    hint = _first(problem).hint if problem else None
     return Degraded(
         f"given up: {refusal}; last cause: {seen.cause}",
         node=seen.culprit,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clusterctl.cluster.bringup import Bringup, Options
+from clusterctl.cluster.cache_check import drop_damaged_caches
 from clusterctl.cluster.canary import demand_sense
 from clusterctl.cluster.down import clear, observe_members
 from clusterctl.cluster.enrolment import demand_wanted, forget
@@ -17,7 +18,7 @@ from clusterctl.cluster.model_file import read_models
 from clusterctl.cluster.patience import Limits, load_deadline_s
 from clusterctl.cluster.phases import Phase, run_phases
 from clusterctl.cluster.plan import make_plan
-from clusterctl.cluster.readiness import TITLE, demand_buffers, wait_until_serving
+from clusterctl.cluster.readiness import TITLE, demand_alive, demand_buffers, wait_until_serving
 from clusterctl.cluster.references import reference_key
 from clusterctl.cluster.rpc_probe import Hello
 from clusterctl.cluster.running_head import open_running_head
@@ -30,6 +31,7 @@ from clusterctl.cluster.verify import match_devices, see_devices, verify_worker
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import Degraded, StartFailed, raise_all
+from clusterctl.llama.sense import Verdict
 from clusterctl.llama.wire import RpcProtocol
 from clusterctl.model import Outcome, Role, Severity, Step
 from clusterctl.remote import commands
@@ -58,7 +60,8 @@ async def bring_up(
     async with session(inventory, dry=dry) as opened:
         raise_all(list(opened.unreachable.values()))
         command = "recover" if options.recovering else "up"
-        async with holding(opened.nodes[inventory.head.name], inventory.cluster, command) as lease:
+        head = opened.nodes[inventory.head.name]
+        async with holding(head, inventory.cluster, command, options.lock_token) as lease:
             opened.guard(lease.demand)
             begun = Bringup(inventory, recipe, options, opened, tell)
             done = await run_phases(PHASES, begun, tell)
@@ -140,7 +143,13 @@ async def _plan(context: Bringup) -> Bringup:
 
 async def _enrol(context: Bringup) -> Bringup:
     """Written before anything starts, so that a lost run can be cleared from any machine."""
-    await context.head.run(commands.record(context.cluster, context.membership.to_json()))
+    output = await context.head.run(commands.record(context.cluster, context.membership.to_json()))
+    if output.exit_status != 0:
+        raise StartFailed(
+            f"the cluster can't be put on record: {output.stderr.strip()[:300]}",
+            node=context.inventory.head.name,
+            hint="look at free disk space and at the user's rights in ~/.local/state",
+        )
     return context
 
 
@@ -204,7 +213,7 @@ async def _wait(context: Bringup) -> Bringup:
     head = context.inventory.head.name
     workers = [n for n, p in processes_of(context.looked.facts).items() if p.record.role is Role.WORKER]
     if context.plan is not None:
-        workers = [command.node for command in context.plan.workers]
+        workers = list(context.worker_names)
     async with open_running_head(context.head, context.head_record) as api:
         await wait_until_serving(
             context.opened.nodes, context.cluster, head, workers, api, context.tell, _limits(context)
@@ -212,6 +221,9 @@ async def _wait(context: Bringup) -> Bringup:
     if context.plan is not None and context.has_workers:
         held = await demand_buffers(context.head, context.cluster, context.plan.split)
         context.tell(Step("weights", Outcome.DONE, detail=held))
+        caching = [node.name for node in context.inventory.workers if node.rpc.cache]
+        names = [name for name in context.worker_names if name in caching]
+        await drop_damaged_caches(context.opened.nodes, context.cluster, names, context.tell)
     return context
 
 
@@ -220,7 +232,10 @@ async def _ask_for_sense(context: Bringup) -> Bringup:
     head = context.inventory.head.name
     key = reference_key(context.recipe, context.looked.facts[head])
     async with open_running_head(context.head, context.head_record) as api:
-        await demand_sense(api, head, key, on_one_node=not context.has_workers, tell=context.tell)
+        sense = await demand_sense(api, head, key, on_one_node=not context.has_workers, tell=context.tell)
+    if sense.verdict is Verdict.DOUBTFUL:
+        # A head that does not answer may have lost a worker just now.
+        await demand_alive(context.opened.nodes, context.cluster, [head, *context.worker_names])
     return context
 
 

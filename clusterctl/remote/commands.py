@@ -74,6 +74,11 @@ def lock(action: str, cluster: str, token: str, *, lease_s: int, owner: str = ""
     return Command("lock", (action, cluster, token, str(lease_s), owner), effect=Effect.CHANGE)
 
 
+def cache_room(cluster: str) -> Command:
+    """How much a cluster's workers have cached on a node, and how much room is left."""
+    return Command("cache_room", (cluster,))
+
+
 def purge(cluster: str) -> Command:
     """Remove the cache of a cluster's workers; prints the KiB that it took."""
     return Command("purge", (cluster,), effect=Effect.CHANGE)

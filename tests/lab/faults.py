@@ -58,13 +58,14 @@ def _always(*codes: str) -> dict[Moment, frozenset[str]]:
 def _signal(node: str, program: str, name: str) -> Strike:
     @contextmanager
     def strike(operator: Operator) -> Iterator[None]:
-        _kill(operator.lab.nodes[node], program, name)
+        kill(operator.lab.nodes[node], program, name)
         yield
 
     return strike
 
 
-def _kill(node: Node, program: str, name: str) -> None:
+def kill(node: Node, program: str, name: str = "KILL") -> None:
+    """Send a program of the cluster a signal; return after SIGKILL once it is gone."""
     pid = next(process.pid for process in node.processes() if process.argv[0].endswith(f"/{program}"))
     node.run(["kill", f"-{name}", str(pid)])
     if name == "KILL":
@@ -75,38 +76,46 @@ def _kill(node: Node, program: str, name: str) -> None:
 def _power_off(operator: Operator) -> Iterator[None]:
     left = operator.lab.nodes["left"]
     left.power_off()
-    yield
-    left.power_on()
+    try:
+        yield
+    finally:
+        left.power_on()
 
 
 @contextmanager
 def _cut(operator: Operator) -> Iterator[None]:
     left = operator.lab.nodes["left"]
     left.cut_link(["private"])
-    yield
-    left.restore_link(["private"])
+    try:
+        yield
+    finally:
+        left.restore_link(["private"])
 
 
 @contextmanager
 def _slow(operator: Operator) -> Iterator[None]:
     left = operator.lab.nodes["left"]
     left.limit_link(SLOW_MBIT, ["private"])
-    yield
-    left.restore_link(["private"])
+    try:
+        yield
+    finally:
+        left.restore_link(["private"])
 
 
 @contextmanager
 def _ssh_down(operator: Operator) -> Iterator[None]:
     left = operator.lab.nodes["left"]
     left.cut_link(["public"])
-    yield
-    left.restore_link(["public"])
+    try:
+        yield
+    finally:
+        left.restore_link(["public"])
 
 
 @contextmanager
 def _port_stolen(operator: Operator) -> Iterator[None]:
     left = operator.lab.nodes["left"]
-    _kill(left, WORKER, "KILL")
+    kill(left, WORKER)
     address = left.private_address
     with foreign(operator.lab, "left", f"{HTTP_SERVER} --bind {address} {RPC_PORT}", address, RPC_PORT):
         yield
@@ -117,9 +126,11 @@ def _clocks_wrong(operator: Operator) -> Iterator[None]:
     shifts_s = {"head": 86400, "left": -86400, "right": 3600}
     for name, shift_s in shifts_s.items():
         operator.lab.nodes[name].run(["sh", "-c", CLOCK, "sh", str(shift_s)])
-    yield
-    for name in shifts_s:
-        operator.lab.nodes[name].run(["rm", "/usr/local/bin/date"])
+    try:
+        yield
+    finally:
+        for name in shifts_s:
+            operator.lab.nodes[name].run(["rm", "/usr/local/bin/date"])
 
 
 @contextmanager
@@ -128,8 +139,10 @@ def _control_killed(operator: Operator) -> Iterator[None]:
     with operator.running("up") as bringing_up:
         bringing_up.wait_for("look at the nodes")
         bringing_up.interrupt(signal.SIGKILL)
-    yield
-    operator.succeed("unlock")
+    try:
+        yield
+    finally:
+        operator.succeed("unlock")
 
 
 def _small_disks(node: str, program: str, folders: Sequence[str]) -> tuple[Preparation, Strike]:
@@ -141,20 +154,23 @@ def _small_disks(node: str, program: str, folders: Sequence[str]) -> tuple[Prepa
         for folder in folders:
             machine.run(["mkdir", "-p", folder])
             machine.run(["mount", "-t", "tmpfs", "-o", "size=96m", "disk", folder])
-        cache = {"rpc": {"port": RPC_PORT, "threads": 1, "cache": True}} if node == "right" else {}
-        yield operator.with_node(node, **cache)
-        for folder in folders:
-            machine.run(["umount", folder])
+        try:
+            yield operator.with_node(node, rpc={"cache": True})
+        finally:
+            for folder in folders:
+                machine.run(["umount", folder])
 
     @contextmanager
     def strike(operator: Operator) -> Iterator[None]:
         machine = operator.lab.nodes[node]
         for folder in folders:
             machine.run(["dd", "if=/dev/zero", f"of={folder}/filling", "bs=64k"], check=False)
-        _kill(machine, program, "KILL")
-        yield
-        for folder in folders:
-            machine.run(["rm", f"{folder}/filling"])
+        kill(machine, program)
+        try:
+            yield
+        finally:
+            for folder in folders:
+                machine.run(["rm", f"{folder}/filling"])
 
     return prepared, strike
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx
@@ -20,6 +19,8 @@ from tests.lab.test_lab_itself import wait_until
 
 # This build's head says nothing at all while it waits for a worker, which is the harder case.
 BUILD = "b10068"
+# So long that it never ends by itself before a test has seen what it wants.
+LONGEST_ANSWER = 8000
 RECORD = "/root/.local/state/clusterctl/lab/cluster.json"
 
 
@@ -30,7 +31,8 @@ def lab(make_lab: MakeLab) -> Lab:
 
 @pytest.fixture
 def operator(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
-    yield operator_of(lab, tmp_path_factory.mktemp("operator"), workers=["worker"])
+    operator = operator_of(lab, tmp_path_factory.mktemp("operator"), workers=["worker"])
+    yield operator.with_recipe(context=LONGEST_ANSWER + 64)
     assert remains(lab) == {}
 
 
@@ -41,22 +43,22 @@ def up(operator: Operator) -> Iterator[Operator]:
     operator.succeed("down")
 
 
-def complete(lab: Lab, tokens: int) -> str:
-    """What the head generates; empty if the connection breaks."""
-    request = {"prompt": "Once", "n_predict": tokens, "ignore_eos": True}
-    with lab.nodes["head"].network():
-        try:
-            answer = httpx.post(f"http://127.0.0.1:{HTTP_PORT}/completion", json=request, timeout=60)
-        except httpx.TransportError:
-            return ""
-    return str(answer.json().get("content"))
+URL = f"http://127.0.0.1:{HTTP_PORT}"
+
+
+def ask_for(tokens: int) -> dict[str, object]:
+    return {"prompt": "Once", "n_predict": tokens, "ignore_eos": True}
 
 
 @contextmanager
-def asking(lab: Lab, tokens: int) -> Iterator[Future[str]]:
-    """A request under way, which the body's end waits for."""
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(complete, lab, tokens)
+def asking(lab: Lab) -> Iterator[None]:
+    """A request under way until the body ends."""
+    request = {**ask_for(LONGEST_ANSWER), "stream": True}
+    with httpx.Client(timeout=60) as client:
+        with lab.nodes["head"].network():
+            answer = client.send(client.build_request("POST", f"{URL}/completion", json=request), stream=True)
+        with closing(answer):
+            yield
 
 
 def pid_of(node: Node, program: str) -> int:
@@ -85,19 +87,18 @@ def test_an_idle_head_is_asked_for_a_token(up: Operator) -> None:
 
 def test_a_head_that_is_not_to_be_asked_is_not(lab: Lab, up: Operator) -> None:
     with lab.nodes["head"].network():
-        before = httpx.get(f"http://127.0.0.1:{HTTP_PORT}/metrics").text
+        before = httpx.get(f"{URL}/metrics").text
         assert up.succeed("status", "--passive", "--json").document["progress"]["verdict"] == "unknown"
-        after = httpx.get(f"http://127.0.0.1:{HTTP_PORT}/metrics").text
+        after = httpx.get(f"{URL}/metrics").text
     counters = [line for line in before.splitlines() if line.startswith("llamacpp:n_decode_total ")]
     assert counters == [line for line in after.splitlines() if line.startswith("llamacpp:n_decode_total ")]
 
 
 def test_a_busy_head_is_proven_by_its_own_work(lab: Lab, up: Operator) -> None:
-    with asking(lab, 400) as answer:
-        wait_until(lambda: up.status()["traffic"]["slots_busy"] == 1)
+    with asking(lab):
         status = up.succeed("status", "--json").document
-        assert not answer.done()
     assert (status["state"], status["progress"]["verdict"]) == ("up", "proven")
+    assert status["traffic"]["slots_busy"] == 1
     assert status["traffic"]["decode_tok_s"] > 0
 
 
@@ -144,7 +145,8 @@ def test_a_dead_worker_is_told_with_its_cause_and_status_does_not_end_the_head(l
     (problem,) = degraded.document["problems"]
     assert (problem["code"], "exit status 137" in problem["message"]) == ("worker-stopped", True)
 
-    assert complete(lab, 1) == ""
+    with lab.nodes["head"].network(), pytest.raises(httpx.TransportError):
+        httpx.post(f"{URL}/completion", json=ask_for(1), timeout=60)
     wait_until(lambda: up.status()["head"]["health"] == "stopped")
     dead = next(p for p in up.status()["problems"] if p["code"] == "head-stopped")
     assert "(on worker)" in dead["message"]
@@ -197,7 +199,7 @@ def test_a_watch_tells_every_change_over_connections_that_it_keeps(lab: Lab, up:
     with up.running("status", "--watch", "--interval", "0.3", "--timeout", "2") as watch:
         wait_until(lambda: "up: 0 of 1 slots busy" in watch.printed)
         sessions = sshd_sessions(worker)
-        with asking(lab, 200):
+        with asking(lab):
             wait_until(lambda: "up: 1 of 1 slots busy" in watch.printed)
         wait_until(lambda: watch.printed.count("up: 0 of 1 slots busy") == 2)
         assert sshd_sessions(worker) == sessions

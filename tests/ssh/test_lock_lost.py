@@ -15,7 +15,7 @@ from clusterctl.errors import LockHeld, NodeUnreachable
 from clusterctl.remote import commands
 from clusterctl.remote.command import Command, Effect
 from clusterctl.remote.guarded import GuardedTransport
-from clusterctl.remote.ssh import SshTransport
+from clusterctl.remote.ssh import SshTransport, connect
 from tests.ssh.server import Server
 
 CLUSTER = "demo"
@@ -80,6 +80,18 @@ async def test_a_lock_that_was_just_renewed_is_not_asked_about(node: SshTranspor
     async with holding(node, CLUSTER, "up") as lease:
         await break_lock(node, CLUSTER)
         await lease.demand()
+
+
+async def test_whose_connection_broke_finds_its_own_lock_again(node: SshTransport, server: Server) -> None:
+    async with holding(node, CLUSTER, "up", "mine"):
+        server.machine.drop_connections()
+    again = await connect("strix1", server.destination)
+    async with holding(again, CLUSTER, "up", "mine"):
+        with pytest.raises(LockHeld):
+            async with holding(again, CLUSTER, "up", "another's"):
+                pytest.fail("two hold the lock")
+    assert not beat_of(server).parents[1].exists()
+    await again.close()
 
 
 async def test_a_clock_that_was_set_back_does_not_block_for_as_long(node: SshTransport, server: Server) -> None:

@@ -65,6 +65,8 @@ take_expired() {
 
 case $action in
 acquire)
+    # Its own, which it could not give back because its connection broke.
+    if mine && touch "$lock/beat"; then exit; fi
     take && exit
     # Given back meanwhile; or it can't be made, and `mkdir` has said why.
     [ -d "$lock" ] || { take; exit; }

@@ -3,7 +3,10 @@
 # CLUSTER TEXT: an empty TEXT removes the record.
 state=$(state_directory "$1")
 if [ -n "$2" ]; then
-    mkdir -p "$state" && printf '%s' "$2" >"$state/cluster.json.new" && mv "$state/cluster.json.new" "$state/cluster.json"
+    new=$state/cluster.json.new
+    mkdir -p "$state" && printf '%s' "$2" >"$new" && mv "$new" "$state/cluster.json" && exit
+    rm -f "$new"
+    exit 1
 else
     rm -f "$state/cluster.json"
     rmdir "$state" 2>/dev/null
