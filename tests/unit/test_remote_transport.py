@@ -17,6 +17,7 @@ from clusterctl.remote.dry import DryTransport
 from clusterctl.remote.fanout import on_all
 from clusterctl.remote.local import LocalTransport
 from clusterctl.remote.target import open_all
+from tests.ssh.waiting import until
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ async def test_a_cancelled_reading_command_leaves_no_process(here: LocalTranspor
     async with asyncio.timeout(5):
         with pytest.raises(asyncio.CancelledError):
             await running
-    assert not program.is_running() or program.status() == psutil.STATUS_ZOMBIE
+    await until(lambda: not program.is_running() or program.status() == psutil.STATUS_ZOMBIE)
 
 
 async def test_a_cancelled_changing_command_is_awaited(here: LocalTransport, tmp_path: Path) -> None:

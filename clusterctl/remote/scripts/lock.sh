@@ -67,9 +67,12 @@ case $action in
 acquire)
     # Its own, which it could not give back because its connection broke.
     if mine && touch "$lock/beat"; then exit; fi
-    take && exit
-    # Given back meanwhile; or it can't be made, and `mkdir` has said why.
-    [ -d "$lock" ] || { take; exit; }
+    # One that is given back or taken over just now is there at one moment and not at the next.
+    for _ in 1 2 3 4 5; do
+        take && exit
+        [ ! -d "$lock" ] || break
+    done
+    [ -d "$lock" ] || exit 1 # it can't be made, and `mkdir` has said why
     if [ "$(age)" -ge "$lease" ] && take_expired; then exit; fi
     show
     exit 3
