@@ -1,0 +1,18 @@
+"""What holds for every test: signals do what they do in a terminal, however the suite was started."""
+
+from __future__ import annotations
+
+import signal
+
+DEFAULTS = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGHUP: signal.SIG_DFL,
+}
+
+
+def pytest_configure() -> None:
+    """`nohup`, and a script's `&`, hand down signals that are ignored; commands then ignore them too."""
+    for number, default in DEFAULTS.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, default)
