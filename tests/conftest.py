@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Mapping
+from types import FrameType
 
-DEFAULTS = {
+DEFAULTS: Mapping[signal.Signals, Callable[[int, FrameType | None], None] | signal.Handlers] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
     signal.SIGHUP: signal.SIG_DFL,
