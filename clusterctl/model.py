@@ -197,6 +197,7 @@ class Offer:
 
     `rpc_endpoint` is `address:port` for a worker's device and `None` for the head's own. Offers are listed in
     device order: workers as in the inventory, the head's own last. `budget_steps` say how the budget came about.
+    `bandwidth_gb_s` and `fp16_tflop_s` are the user's own figures.
     """
 
     node: str
@@ -208,6 +209,7 @@ class Offer:
     bandwidth_gb_s: float | None = None
     link: Link = UNKNOWN_LINK
     budget_steps: tuple[BudgetStep, ...] = ()
+    fp16_tflop_s: float | None = None
 
     @property
     def is_local(self) -> bool:
@@ -248,6 +250,7 @@ class Estimate:
     decode_tok_s: float | None = None
     decode_ceiling_tok_s: float | None = None
     prefill_tok_s: float | None = None
+    prefill_ceiling_tok_s: float | None = None
     load_s: float | None = None
     bound_by: str = ""
 

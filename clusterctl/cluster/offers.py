@@ -146,6 +146,7 @@ def _offer(
         bandwidth_gb_s=node.speed.bandwidth_of(device.name),
         link=link,
         budget_steps=steps,
+        fp16_tflop_s=node.speed.fp16_tflop_s_of(device.name),
     )
     if available_mib is None or not _is_in_host_memory(offer):
         return offer

@@ -77,17 +77,17 @@ def _draft(plan: Plan) -> DraftReport | None:
 
 
 def _advisories(found: Sequence[Advisory]) -> Iterator[AdvisoryReport]:
-    """Every known fault that was looked for; one that can't be told comes back with other words."""
+    """Every known fault that was looked for."""
     found_by_code = {advisory.code: advisory for advisory in found}
     for advisory in load_all_advisories():
-        applies = _verdict(advisory, found_by_code.get(advisory.code))
+        applies = _verdict(found_by_code.get(advisory.code))
         yield AdvisoryReport(advisory.code, applies, advisory.message, advisory.source)
 
 
-def _verdict(advisory: Advisory, match: Advisory | None) -> str:
+def _verdict(match: Advisory | None) -> str:
     if match is None:
         return "no"
-    return "yes" if match.message == advisory.message else "unknown"
+    return "yes" if match.is_certain else "unknown"
 
 
 def _commands(calls: Sequence[NodeCommand]) -> tuple[CommandReport, ...]:
@@ -103,6 +103,7 @@ def _rounded(estimate: Estimate) -> Estimate:
         decode_tok_s=rounded(estimate.decode_tok_s, 2),
         decode_ceiling_tok_s=rounded(estimate.decode_ceiling_tok_s, 2),
         prefill_tok_s=rounded(estimate.prefill_tok_s, 1),
+        prefill_ceiling_tok_s=rounded(estimate.prefill_ceiling_tok_s, 1),
         load_s=rounded(estimate.load_s, 1),
     )
 

@@ -47,10 +47,14 @@ def _number_or_map(given: object) -> str:
     return "map" if isinstance(given, Mapping) else "number"
 
 
-Bandwidth = Annotated[
+DeviceFigure = Annotated[
     Annotated[PositiveNumber, Tag("number")] | Annotated[Mapping[DeviceName, PositiveNumber], Tag("map")],
     Discriminator(_number_or_map),
 ]
+
+
+def _figure_of(figures: Mapping[str, float] | float | None, device: str) -> float | None:
+    return figures.get(device) if isinstance(figures, Mapping) else figures
 
 
 class Ssh(Section):
@@ -106,14 +110,18 @@ class MemoryLimits(Section):
 class Speed(Section):
     """How fast a node's devices are; measured or from the data sheet."""
 
-    bandwidth_gb_s: Bandwidth | None = None
+    bandwidth_gb_s: DeviceFigure | None = None
     """Memory bandwidth in GB/s: one number for every device of the node, or a map from device to number."""
+    fp16_tflop_s: DeviceFigure | None = None
+    """Dense FP16 arithmetic in TFLOP/s, for the estimate of prefill: one number, or a map as for bandwidth."""
 
     def bandwidth_of(self, device: str) -> float | None:
         """Return the GB/s of a device, `None` where the inventory has no figure."""
-        if isinstance(self.bandwidth_gb_s, Mapping):
-            return self.bandwidth_gb_s.get(device)
-        return self.bandwidth_gb_s
+        return _figure_of(self.bandwidth_gb_s, device)
+
+    def fp16_tflop_s_of(self, device: str) -> float | None:
+        """Return the TFLOP/s of a device, `None` where the inventory has no figure."""
+        return _figure_of(self.fp16_tflop_s, device)
 
 
 class NodeSettings(Section):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import yaml
+from clusterctl.data import read_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Builds:
 @cache
 def builds() -> Builds:
     """Read the table."""
-    raw = yaml.safe_load(files(__package__).joinpath("builds.yaml").read_text(encoding="utf-8"))
+    raw = read_data("clusterctl.install", "builds.yaml")
     compiling = raw["compile"]
     return Builds(
         release=raw["release"],

@@ -24,14 +24,18 @@ _TEXTS = ("code", "severity", "message", "hint", "source")
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """A known fault: what happens, what to do, who reported it, and the conditions that must all hold."""
+    """A known fault: what happens, what to do, who reported it, and the conditions, by name, that must all hold.
+
+    One that `is_certain` applies where it was found; of any other, too little is known to tell.
+    """
 
     code: str
     severity: Severity
     message: str
     hint: str
     source: str
-    conditions: tuple[Judge, ...]
+    conditions: Mapping[str, Judge]
+    is_certain: bool = True
 
     def as_problem(self) -> Problem:
         """Return it as a problem, with its source in the hint."""
@@ -40,7 +44,7 @@ class Advisory:
 
 def match_advisories(advisories: Iterable[Advisory], facts: AdvisoryFacts) -> tuple[Advisory, ...]:
     """Return the advisories that apply, and as notes those for which too little is known to tell."""
-    judged = ((row, all_of([judge(facts) for judge in row.conditions])) for row in advisories)
+    judged = ((row, all_of([judge(facts) for judge in row.conditions.values()])) for row in advisories)
     return tuple(row if applies else _untold(row) for row, applies in judged if applies is not False)
 
 
@@ -82,7 +86,7 @@ def _parse(text: str, file: str) -> tuple[yaml.Node | None, list[dict[str, Any]]
 
 
 def _advisory(row: Mapping[str, Any]) -> Advisory:
-    conditions = tuple(CONDITIONS[name](value) for name, value in row["when"].items())
+    conditions = {name: CONDITIONS[name](value) for name, value in row["when"].items()}
     texts = {key: row[key] for key in _TEXTS if key != "severity"}
     return Advisory(severity=Severity(row["severity"]), conditions=conditions, **texts)
 
@@ -140,4 +144,4 @@ def _fault(file: str, node: yaml.Node | None, path: str, message: str) -> Fault:
 
 def _untold(advisory: Advisory) -> Advisory:
     message = f"can't tell whether this applies here: {advisory.message}"
-    return replace(advisory, severity=Severity.NOTE, message=message)
+    return replace(advisory, severity=Severity.NOTE, message=message, is_certain=False)

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
+from clusterctl.data import read_data
 
 _LONGEST_LINE = 1000
 """Characters of a line that are looked at: known texts stand at the beginning, and time stays bounded."""
@@ -146,5 +145,4 @@ def _rank(row: Mapping[str, str], default: str) -> Rank:
 
 @cache
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load(files("clusterctl.llama").joinpath("diagnosis.yaml").read_text("utf-8"))
-    return data
+    return read_data("clusterctl.llama", "diagnosis.yaml")

@@ -11,12 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
+from clusterctl.data import read_data
 from clusterctl.errors import UsageError
 from clusterctl.llama.text import plain_lines
 
@@ -224,5 +222,4 @@ def _as_text(value: str | int | bool) -> str:
 
 @cache
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load(files("clusterctl.llama").joinpath("flags.yaml").read_text("utf-8"))
-    return data
+    return read_data("clusterctl.llama", "flags.yaml")

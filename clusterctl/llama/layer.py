@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from clusterctl.llama.architectures import LAYERS_WITH_OWN_KV
@@ -22,7 +22,8 @@ class Layer:
     """A layer as its tensors and the model's sizes describe it. Widths are values per token or KV cell.
 
     `weight_bytes` is what llama.cpp loads: 0 for a layer of multi-token prediction, which keeps its slot.
-    `active_bytes` is what one decoded token reads of it.
+    `active_bytes` is what one decoded token reads of it. `elements` and `active_elements` are the same in values,
+    `None` in a description that was written before they were counted.
     `k_width` and `v_width`: one cell of the KV cache; 0 where the layer keeps none.
     `state_width`: the recurrent state of one sequence, in f32 values.
     `query_width`, `gate_width`: results of the query projection and of the gate some models put on attention.
@@ -45,6 +46,8 @@ class Layer:
     feed_forward_width: int
     expert_output_width: int
     recurrent_width: int
+    elements: int | None = None
+    active_elements: int | None = None
 
 
 Tensors = Mapping[str, Tensor]
@@ -102,10 +105,11 @@ class _Shapes:
         n_head, cells = self.n_head[index], self.n_head_kv[index] if has_kv else 0
         k_width = cells * (self.key_sliding if sliding else self.key)
         key = self.key_mla if self.is_mla and self.key_mla else self.key
-        weight = sum(tensor.size_bytes for tensor in tensors.values())
+        weight_bytes, active_bytes = self._amounts(tensors, lambda tensor: tensor.size_bytes)
+        elements, active_elements = self._amounts(tensors, lambda tensor: tensor.elements)
         return Layer(
-            weight_bytes=weight,
-            active_bytes=weight - sum(self._idle_bytes(name, tensor) for name, tensor in tensors.items()),
+            weight_bytes=weight_bytes,
+            active_bytes=active_bytes,
             is_sliding=sliding,
             k_width=k_width,
             v_width=0 if self.is_mla else cells * (self.value_sliding if sliding else self.value),
@@ -121,12 +125,18 @@ class _Shapes:
             ),
             expert_output_width=self.n_expert_used * self.n_embd if "ffn_down_exps.weight" in tensors else 0,
             recurrent_width=self._recurrent(tensors) if is_recurrent else 0,
+            elements=elements,
+            active_elements=active_elements,
         )
 
-    def _idle_bytes(self, name: str, tensor: Tensor) -> int:
-        """Bytes of the experts that a token does not use."""
-        experts = tensor.shape[-1] if "_exps." in name and tensor.shape else 0
-        return tensor.size_bytes * max(0, experts - self.n_expert_used) // experts if experts else 0
+    def _amounts(self, tensors: Tensors, amount: Callable[[Tensor], int]) -> tuple[int, int]:
+        """The amount of all tensors, and the part of it that one token uses: of experts only some."""
+        total = idle = 0
+        for name, tensor in tensors.items():
+            total += amount(tensor)
+            if "_exps." in name and tensor.shape and (experts := tensor.shape[-1]):
+                idle += amount(tensor) * max(0, experts - self.n_expert_used) // experts
+        return total, total - idle
 
     def _recurrent(self, tensors: Tensors) -> int:
         if "ssm_in.weight" in tensors:

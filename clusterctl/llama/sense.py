@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from statistics import fmean
 
-import yaml
+from clusterctl.data import read_data
 
 
 class Verdict(StrEnum):
@@ -124,7 +123,7 @@ def _compare(logprobs: tuple[float, ...], reference: Sequence[float]) -> Sense:
 
 @cache
 def _data() -> tuple[Questions, _Limits]:
-    raw = yaml.safe_load(files("clusterctl.llama").joinpath("sense.yaml").read_text("utf-8"))
+    raw = read_data("clusterctl.llama", "sense.yaml")
     passages = tuple(Passage(row["given"], row["expected"]) for row in raw["passages"])
     differs = raw["differs"]
     limits = _Limits(raw["worst"], raw["sane"], raw["broken"], raw["equal"], differs["mean"], differs["any"])

@@ -1,4 +1,4 @@
-"""What the tools of vendors and kernels say of memory: nvidia-smi, rocm-smi, /proc/meminfo and vm_stat.
+"""What the tools of vendors and kernels say of memory: nvidia-smi, /proc/meminfo and vm_stat.
 
 They answer where no program of llama.cpp runs. Machines with unified memory say `[N/A]`, which is unknown and
 not zero (NVIDIA GB10; XuehaiPan/nvitop pull request 208).
@@ -6,7 +6,6 @@ not zero (NVIDIA GB10; XuehaiPan/nvitop pull request 208).
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -68,18 +67,6 @@ def parse_compute_apps(text: str) -> tuple[ComputeApp, ...]:
     return tuple(ComputeApp(int(app["pid"]), app["name"], _mib(app["used"])) for app in matches if app)
 
 
-def parse_rocm_memory(text: str) -> tuple[CardMemory, ...] | None:
-    """Read `rocm-smi --showmeminfo vram --json`; `None` if `text` is not such JSON."""
-    try:
-        document = json.loads(text[text.find("{") :])
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(document, dict):
-        return None
-    cards = {name: card for name, card in document.items() if isinstance(card, dict)}
-    return tuple(_rocm_card(name, card) for name, card in cards.items())
-
-
 def parse_host_memory(text: str) -> HostMemory:
     """Read /proc/meminfo of Linux, or `sysctl hw.memsize hw.pagesize` and `vm_stat` of macOS.
 
@@ -96,13 +83,6 @@ def parse_host_memory(text: str) -> HostMemory:
 
 def _in_mib(size: int | None, unit_bytes: int) -> int | None:
     return None if size is None else size * unit_bytes // MIB
-
-
-def _rocm_card(name: str, card: dict[str, object]) -> CardMemory:
-    sizes = [str(card.get(f"VRAM Total {kind}Memory (B)", "")) for kind in ("", "Used ")]
-    total, used = (int(size) if re.fullmatch("[0-9]{1,20}", size) else None for size in sizes)
-    free_mib = (total - used) // MIB if total is not None and used is not None and used <= total else None
-    return CardMemory(name, None if total is None else total // MIB, free_mib)
 
 
 def _mib(cell: str) -> int | None:

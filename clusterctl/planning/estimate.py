@@ -1,4 +1,4 @@
-"""How fast the model will decode and load, as far as known facts carry."""
+"""How fast the model will decode, read prompts and load, as far as known facts carry."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterctl.model import Estimate, Share, Split
-from clusterctl.planning.bandwidth import bandwidth_gb_s, unknown_bandwidth_gb_s
+from clusterctl.planning.bandwidth import bandwidth_gb_s
+from clusterctl.planning.data_sheets import unknown_bandwidth_gb_s
 from clusterctl.planning.memory import MemoryModel
+from clusterctl.planning.prefill import prefill_speed
 from clusterctl.planning.token_time import TokenTime, speed_constants
 
 GB = 1e9
@@ -25,16 +27,19 @@ class TimePart:
 def estimate(memory: MemoryModel, split: Split) -> Estimate:
     """The expected speed of a plan while the context is short, as benchmarks are published.
 
-    The decode figure is typically within a factor of 1.25 (speed.yaml says of what); its ceiling is what
-    bandwidth alone would allow. Prefill is not estimated: it hangs on compute rates that no device tells. The
-    loading time needs the bit rate of the network, if anything is sent over it.
+    The decode figure is typically within a factor of 1.25, prefill within 1.31 (speed.yaml says of what); the
+    ceilings are what data sheets would allow. Prefill needs the arithmetic of every device, and the loading time
+    the bit rate of the network, if anything is sent over it.
     """
     time = TokenTime(memory, depth_tokens=0)
+    prefill = prefill_speed(memory, split)
     sending = sending_s(split)
     reading = memory.header.total_bytes / (speed_constants().read_gb_s * GB)
     return Estimate(
         decode_tok_s=decode_tok_s(memory, split),
         decode_ceiling_tok_s=1 / _ceiling_s(split, time),
+        prefill_tok_s=prefill.tok_s,
+        prefill_ceiling_tok_s=prefill.ceiling_tok_s,
         load_s=None if sending is None else reading + sending,
         bound_by=max(time_parts(split, time), key=lambda part: part.seconds).cause,
     )

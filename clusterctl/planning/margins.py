@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 
-import yaml
-
+from clusterctl.data import read_data
 from clusterctl.model import MIB
 
 UNKNOWN = "unknown"
@@ -24,6 +22,4 @@ def margin_bytes(backend: str | None, compute_bytes: int = 0) -> int:
 
 @cache
 def _margins() -> dict[str, dict[str, int]]:
-    text = resources.files(__package__).joinpath("backend_margins.yaml").read_text(encoding="utf-8")
-    margins: dict[str, dict[str, int]] = yaml.safe_load(text)
-    return margins
+    return read_data("clusterctl.planning", "backend_margins.yaml")

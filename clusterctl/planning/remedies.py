@@ -8,7 +8,7 @@ from dataclasses import replace
 from clusterctl.errors import UsageError
 from clusterctl.model import Offer, Workload
 from clusterctl.planning.assignment import fits_at_all
-from clusterctl.planning.bandwidth import unknown_bandwidth_gb_s
+from clusterctl.planning.data_sheets import unknown_bandwidth_gb_s
 from clusterctl.planning.kv_cache import cache_type
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.slot_ranges import SlotRanges

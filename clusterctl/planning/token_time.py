@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from itertools import accumulate
 
-import yaml
-
+from clusterctl.data import read_data
 from clusterctl.model import Link, Offer
 from clusterctl.planning.kv_cache import layer_cache_bytes
 from clusterctl.planning.memory import MemoryModel
@@ -31,13 +29,14 @@ class SpeedConstants:
     read_gb_s: float
     send_gb_s: float
     link_efficiency: float
+    prefill_efficiency: float
+    prefill_padding_tokens: float
 
 
 @cache
 def speed_constants() -> SpeedConstants:
     """The constants of speed.yaml."""
-    text = resources.files(__package__).joinpath("speed.yaml").read_text(encoding="utf-8")
-    return SpeedConstants(**yaml.safe_load(text))
+    return SpeedConstants(**read_data("clusterctl.planning", "speed.yaml"))
 
 
 class TokenTime:
@@ -65,14 +64,15 @@ class TokenTime:
         layers = min(end, self._n_layer) - min(first, self._n_layer)
         return layers * self._constants.layer_ms / 1e3
 
-    def handing_over_s(self, offer: Offer) -> float:
+    def handing_over_s(self, offer: Offer, tokens: int = 1) -> float:
         """Time to hand over to this device, whatever it holds: a hop over the network if it is remote."""
-        return self._constants.device_ms / 1e3 + (0 if offer.is_local else self.hop_s(offer.link))
+        return self._constants.device_ms / 1e3 + (0 if offer.is_local else self.hop_s(offer.link, tokens))
 
-    def hop_s(self, link: Link) -> float:
-        """Time to send the activations of one token over a network and back."""
+    def hop_s(self, link: Link, tokens: int = 1) -> float:
+        """Time to send the activations of some tokens over a network and back."""
         constants = self._constants
-        carrying = self._payload_bits / (link.gbit_s * 1e9 * constants.link_efficiency) if link.gbit_s else 0
+        bits = self._payload_bits * tokens
+        carrying = bits / (link.gbit_s * 1e9 * constants.link_efficiency) if link.gbit_s else 0
         return (constants.hop_ms + (link.round_trip_ms or 0)) / 1e3 + carrying
 
 

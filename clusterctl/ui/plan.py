@@ -147,6 +147,7 @@ def _estimate(estimate: Estimate) -> Iterator[RenderableType]:
         ("decode", estimate.decode_tok_s, "{:.1f} tok/s"),
         ("decode ceiling", estimate.decode_ceiling_tok_s, "{:.1f} tok/s"),
         ("prefill", estimate.prefill_tok_s, "{:.0f} tok/s"),
+        ("prefill ceiling", estimate.prefill_ceiling_tok_s, "{:.0f} tok/s"),
     )
     known = [(name, form.format(figure)) for name, figure, form in figures if figure is not None]
     if estimate.load_s is not None:

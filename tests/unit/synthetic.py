@@ -32,6 +32,12 @@ def layer(
     )
 
 
+def expert_layer(elements: int, active_elements: int, bytes_per_weight: float) -> Layer:
+    """A layer of so many weights, of which one token uses only some."""
+    own = layer(int(elements * bytes_per_weight), active_bytes=int(active_elements * bytes_per_weight))
+    return replace(own, elements=elements, active_elements=active_elements)
+
+
 def header(
     layers: Sequence[Layer], *, output_bytes: int = 200 * MIB, n_expert: int = 0, notes: tuple[str, ...] = ()
 ) -> ModelHeader:
@@ -68,9 +74,10 @@ def offer(
     gb_s: float | None = None,
     description: str = "",
     link: Link = UNKNOWN_LINK,
+    tflop_s: float | None = None,
 ) -> Offer:
     endpoint = None if is_local else f"10.0.0.1:{50000 + sum(node.encode())}"
-    return Offer(node, device, description, backend, endpoint, budget_bytes, gb_s, link)
+    return Offer(node, device, description, backend, endpoint, budget_bytes, gb_s, link, fp16_tflop_s=tflop_s)
 
 
 def assignments(count: int, devices: int) -> Iterator[tuple[int, ...]]:

@@ -9,7 +9,8 @@ from statistics import fmean
 import pytest
 
 from clusterctl.model import Link, Offer, Split, Workload
-from clusterctl.planning.bandwidth import bandwidth_gb_s, is_unified, known_bandwidth_gb_s, unknown_bandwidth_gb_s
+from clusterctl.planning.bandwidth import bandwidth_gb_s, is_unified, known_bandwidth_gb_s
+from clusterctl.planning.data_sheets import unknown_bandwidth_gb_s
 from clusterctl.planning.estimate import decode_tok_s, estimate, time_parts
 from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.split import Strategy, choose_split

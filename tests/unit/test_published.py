@@ -21,6 +21,7 @@ every = pytest.mark.parametrize("experiment", ALL, ids=lambda experiment: experi
 every_built = pytest.mark.parametrize("experiment", BUILT, ids=lambda experiment: experiment.name)
 # How far a device's planned part of the layers may be from its published part of the memory.
 SPLIT_TOLERANCE = 0.06
+PREFILL_TOLERANCE = 1.4
 
 
 def command_of(experiment: Experiment) -> list[str]:
@@ -94,6 +95,20 @@ def test_the_estimate_is_near_what_was_measured(experiment: Experiment) -> None:
     assert expected is not None
     assert measured is not None
     assert measured / experiment.tolerance < expected < measured * experiment.tolerance
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [each for each in ALL if each.published_prefill_tok_s and each.is_prefill_comparable],
+    ids=lambda experiment: experiment.name,
+)
+def test_the_estimate_of_prefill_is_near_what_was_measured(experiment: Experiment) -> None:
+    expected, measured = experiment.plan().estimate, experiment.published_prefill_tok_s
+    assert expected.prefill_tok_s is not None
+    assert expected.prefill_ceiling_tok_s is not None
+    assert measured is not None
+    assert measured / PREFILL_TOLERANCE < expected.prefill_tok_s < measured * PREFILL_TOLERANCE
+    assert measured < expected.prefill_ceiling_tok_s
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from clusterctl.llama.vendor_tools import (
     parse_compute_apps,
     parse_host_memory,
     parse_nvidia_memory,
-    parse_rocm_memory,
 )
 from clusterctl.model import HostMemory
 from tests.unit.sample_expectations import NAMES, sample
@@ -63,28 +62,6 @@ def test_processes_on_the_card_are_read_from_table_and_csv() -> None:
     )
 
 
-def test_rocm_memory_is_read_in_bytes() -> None:
-    text = '{"card0": {"VRAM Total Memory (B)": "17163091968", "VRAM Total Used Memory (B)": "1073741824"}}'
-    assert parse_rocm_memory(text) == (CardMemory("card0", 16368, 15344),)
-
-
-def test_rocm_cards_that_tell_no_size_are_unknown() -> None:
-    cards = (CardMemory("card0", None, None), CardMemory("card1", None, None))
-    assert parse_rocm_memory(sample("rocm-smi_json_showmemuse.txt")) == cards
-
-
-def test_more_used_than_there_is_leaves_free_unknown() -> None:
-    text = '{"card0": {"VRAM Total Memory (B)": "1048576", "VRAM Total Used Memory (B)": "9999999"}}'
-    assert parse_rocm_memory(text) == (CardMemory("card0", 1, None),)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "rocm-smi: command not found", "[]", "{", '{"card0": ', '{"card0":' * 100_000]
-)
-def test_text_that_is_not_of_rocm_smi_is_unknown(text: str) -> None:
-    assert parse_rocm_memory(text) is None
-
-
 def test_total_and_available_memory_are_read_from_meminfo() -> None:
     text = "MemTotal:       24684192 kB\nMemFree:        20000000 kB\nMemAvailable:   23552000 kB\n"
     assert parse_host_memory(text) == HostMemory(24105, 23000)
@@ -111,6 +88,5 @@ def test_any_text_is_read_without_a_crash(text: str) -> None:
     host = parse_host_memory(text)
     sizes = [(host.total_mib, host.available_mib)]
     sizes += [(card.total_mib, card.free_mib) for card in parse_nvidia_memory(text) or ()]
-    sizes += [(card.total_mib, card.free_mib) for card in parse_rocm_memory(text) or ()]
     sizes += [(app.pid, app.used_mib) for app in parse_compute_apps(text)]
     assert all(size is None or size >= 0 for pair in sizes for size in pair)

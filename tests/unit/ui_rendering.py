@@ -152,7 +152,7 @@ def plan_report(text: str = "slow", *, fits: bool = True) -> PlanReport:
             CommandReport("strix1", "worker", ("ggml-rpc-server", "-d", "ROCm0"), {"A_B": text}),
             CommandReport("rtx", "head", ("llama-server", "-m", f"/m/{text}", "--rpc", "10.10.0.21:50052")),
         ),
-        Estimate(11.8, 14.2, 148.0, 190.0, f"the memory of strix1 {text}"),
+        Estimate(11.8, 14.2, 148.0, 590.0, 190.0, f"the memory of strix1 {text}"),
         (Advice("draft", f"a draft model would help {text}"),),
     )
 

@@ -39,6 +39,7 @@ class Experiment:
     split: Sequence[float] | None
     tolerance: float
     note: str
+    is_prefill_comparable: bool
 
     @property
     def facts_file(self) -> Path:
@@ -49,6 +50,11 @@ class Experiment:
     def published_tok_s(self) -> float | None:
         """Decoded tokens per second as published; `None` for what was never run."""
         return self.recipe.expect.get("decode_tok_s")
+
+    @property
+    def published_prefill_tok_s(self) -> float | None:
+        """Tokens of a prompt per second as published; `None` where they were not."""
+        return self.recipe.expect.get("prefill_tok_s")
 
     def facts_text(self) -> str:
         """Return the facts as the text of their file."""
@@ -85,6 +91,7 @@ def _experiment(name: str, row: Mapping[str, Any]) -> Experiment:
         split=row.get("split"),
         tolerance=row.get("tolerance", DEFAULT_TOLERANCE),
         note=row.get("note", ""),
+        is_prefill_comparable=row.get("is_prefill_comparable", True),
     )
 
 

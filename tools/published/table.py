@@ -15,8 +15,8 @@ HEAD = """# Published experiments, planned
 
 Each row is a published experiment with a recipe and an inventory here, planned from recorded facts with no machine
 at hand (`clusterctl plan --facts`). Devices stand in device order: workers first, the head's own last. The planned
-layers count the output layer as one. The estimate is of decoding at short context, and the ratio is estimate over
-published.
+layers count the output layer as one. Estimates are of decoding at short context, and of prefill of a long prompt;
+the ratios are estimate over published.
 
 """
 COLUMNS = (
@@ -24,11 +24,15 @@ COLUMNS = (
     "devices",
     "published split",
     "planned layers",
-    "published tok/s",
+    "published decode",
+    "estimate",
+    "ratio",
+    "published prefill",
     "estimate",
     "ratio",
     "note",
 )
+NOT_RUN = ("not run", "", "")
 FOOT = """
 What is behind the estimate, and how far it can be trusted, is said in clusterctl/planning/speed.yaml. The facts
 are in recipes/facts; this file is written by `python -m tools.published`.
@@ -43,27 +47,30 @@ def table_text(experiments: Iterable[Experiment]) -> str:
 
 def _row(experiment: Experiment) -> tuple[str, ...]:
     name = f"[{experiment.name}](../recipes/{experiment.name}.yaml)"
-    published = experiment.published_tok_s
-    told = "not run" if published is None else f"{published:g}"
     parts = " : ".join(f"{part:g}" for part in experiment.split) if experiment.split else "not told"
     devices = [device["description"] for node in experiment.nodes.values() for device in node["devices"]]
     try:
         plan = experiment.plan()
     except PlanDoesNotFit as error:
-        return (name, ", ".join(_counted(devices)), parts, "does not fit", told, "", "", _shortage(error))
-    estimate = plan.estimate.decode_tok_s
-    assert estimate is not None
-    ratio = "" if published is None else f"{estimate / published:.2f}"
+        return (name, ", ".join(_counted(devices)), parts, "does not fit", *NOT_RUN, *NOT_RUN, _shortage(error))
     used = [share.offer.description for share in plan.split.shares]
     return (
         name,
         ", ".join(_counted(used)),
         parts,
         _layers(plan.split),
-        told,
-        f"{estimate:.1f}",
-        ratio,
+        *_speed(experiment.published_tok_s, plan.estimate.decode_tok_s),
+        *_speed(experiment.published_prefill_tok_s, plan.estimate.prefill_tok_s),
         experiment.note,
+    )
+
+
+def _speed(published: float | None, estimate: float | None) -> tuple[str, str, str]:
+    """What was published in tokens per second, the estimate, and how they compare."""
+    return (
+        "not told" if published is None else f"{published:g}",
+        "" if estimate is None else f"{estimate:.1f}",
+        "" if published is None or estimate is None else f"{estimate / published:.2f}",
     )
 
 
