@@ -8,6 +8,7 @@ from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cluster.examine import Examination, demand_fitness, examine
+from clusterctl.cluster.fault_check import with_known_faults
 from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.recording import look_at_models, recorded_report
 from clusterctl.cluster.session import session
@@ -22,9 +23,10 @@ from clusterctl.ui.check import show_check
 def check(app: App) -> int:
     """Reach every node; compare builds, devices, addresses, ports and files.
 
-    Changes nothing. With a recipe (-r) the model's files and the head's port are looked at too, and what --json
-    prints is what `plan --facts` plans from. The exit code is the one with which `up` would refuse: 3 a node
-    can't be reached, 4 builds differ or can't be told, 6 anything else, 0 all is well.
+    Changes nothing. With a recipe (-r) the model's files, the head's port and what is known to fail with its
+    settings are looked at too, and what --json prints is what `plan --facts` plans from. The exit code is the
+    one with which `up` would refuse: 3 a node can't be reached, 4 builds differ or can't be told, 6 anything
+    else, 0 all is well.
     """
     inventory = app.load_inventory()
     recipe = app.load_recipe_if_named(inventory)
@@ -40,6 +42,7 @@ def check(app: App) -> int:
 async def _examine(inventory: Inventory, recipe: Recipe | None) -> tuple[Examination, Models | None]:
     async with session(inventory) as opened:
         examination = await examine(opened, inventory, recipe, links=True)
-        if recipe is None:
-            return examination, None
-        return await look_at_models(opened, inventory, recipe, examination)
+        models = None
+        if recipe is not None:
+            examination, models = await look_at_models(opened, inventory, recipe, examination)
+        return with_known_faults(inventory, recipe, examination, models), models

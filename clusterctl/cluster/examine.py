@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import NodeFacts, probe
-from clusterctl.cluster.preflight import judge_node
+from clusterctl.cluster.preflight import gravest_first, judge_node
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.skew import judge_skew, stated_build
 from clusterctl.cluster.ways import Ways, look_from_head
@@ -40,6 +40,10 @@ class Examination:
             for problem in problems
             if problem.severity is Severity.ERROR
         ]
+
+    def with_problems(self, node: str, problems: Iterable[Problem]) -> Examination:
+        """The same with more problems of one node, errors first."""
+        return replace(self, problems={**self.problems, node: gravest_first((*self.problems[node], *problems))})
 
 
 async def examine(

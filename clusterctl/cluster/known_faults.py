@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from clusterctl.cluster.facts import NodeFacts
-from clusterctl.errors import ClusterctlError, StartFailed, UsageError
+from clusterctl.cluster.offers import devices_of
+from clusterctl.config.inventory import Inventory, Node
+from clusterctl.errors import StartFailed, UsageError
 from clusterctl.llama.advisories import (
     Advisory,
     AdvisoryFacts,
@@ -15,11 +18,13 @@ from clusterctl.llama.advisories import (
     match_advisories,
     shipped_advisories,
 )
+from clusterctl.llama.backends import device_backend
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.llama.wire import RpcProtocol, protocol_of_build
-from clusterctl.model import Advice, Severity, Split
+from clusterctl.model import Advice, Problem, Severity, Split
 
 Settings = Mapping[str, str | int | bool]
+_OF_RECIPE = frozenset({"architecture", "settings", "settings_differ"})
 
 
 def own_advisories_file(environment: Mapping[str, str]) -> Path:
@@ -73,16 +78,41 @@ def find_known_faults(
     )
 
 
+def find_faults_of_nodes(inventory: Inventory, facts: Mapping[str, NodeFacts]) -> tuple[Advisory, ...]:
+    """Return what is known to fail on these nodes with any model and settings, and what can't be ruled out."""
+    build = facts[inventory.head.name].build
+    number = build.number if build else None
+    takes_part = [node for node in inventory.nodes if not node.serve_only]
+    return match_advisories(
+        [row for row in load_all_advisories() if _OF_RECIPE.isdisjoint(row.conditions)],
+        AdvisoryFacts(
+            build_number=number,
+            protocol=protocol_of_build(number),
+            uses_rpc=bool(inventory.workers),
+            backends=tuple(each for node in takes_part for each in _backends(node, facts.get(node.name))),
+            architecture=None,
+            settings={},
+        ),
+    )
+
+
+def as_problems(faults: Collection[Advisory]) -> Iterator[Problem]:
+    """What applies, each as a problem, and those that can't be told together as a note."""
+    told = [advisory for advisory in faults if advisory.is_certain]
+    yield from map(_problem, told)
+    if len(told) < len(faults):
+        yield Problem(
+            "faults-not-ruled-out",
+            Severity.NOTE,
+            "too little is known to rule out some known faults of llama.cpp",
+            "`clusterctl plan --explain` lists them",
+        )
+
+
 def as_advice(faults: tuple[Advisory, ...]) -> tuple[Advice, ...]:
-    """Warnings as advice; those that can't be told for want of a build number, together in one line."""
-    told = [
-        Advice(a.code, f"{a.message}; {a.hint} ({a.source})") for a in faults if a.severity is Severity.WARNING
-    ]
-    untold = sum(a.severity is Severity.NOTE for a in faults)
-    if untold:
-        message = f"the build tells no number, so {untold} known faults of particular builds can't be ruled out"
-        told.append(Advice("build-without-number", message))
-    return tuple(told)
+    """What applies but does not stop `up`, and that some can't be told."""
+    problems = [problem for problem in as_problems(faults) if problem.severity is not Severity.ERROR]
+    return tuple(Advice(problem.code, f"{problem.message}; {problem.hint}") for problem in problems)
 
 
 def demand_no_known_fault(faults: tuple[Advisory, ...], head: str) -> None:
@@ -91,18 +121,23 @@ def demand_no_known_fault(faults: tuple[Advisory, ...], head: str) -> None:
     Raises:
         StartFailed: with the report it comes from, and how to overrule it.
     """
-    for advisory in faults:
-        if advisory.severity is Severity.ERROR:
-            raise _refusal(advisory, head)
+    for problem in as_problems(faults):
+        if problem.severity is Severity.ERROR:
+            raise StartFailed(problem.message, node=head, hint=problem.hint)
 
 
-def _refusal(advisory: Advisory, head: str) -> ClusterctlError:
-    return StartFailed(
-        f"known to fail: {advisory.message} ({advisory.source})",
-        node=head,
-        hint=f"{advisory.hint}; to overrule, give `{advisory.code}` another severity in"
-        f" {own_advisories_file(os.environ)}",
-    )
+def _problem(advisory: Advisory) -> Problem:
+    problem = advisory.as_problem()
+    if problem.severity is not Severity.ERROR:
+        return problem
+    overrule = f"to overrule, give `{advisory.code}` another severity in {own_advisories_file(os.environ)}"
+    return replace(problem, message=f"known to fail: {problem.message}", hint=f"{problem.hint}; {overrule}")
+
+
+def _backends(node: Node, facts: NodeFacts | None) -> tuple[str | None, ...]:
+    if facts is None or facts.devices is None:
+        return (None,)
+    return tuple(device_backend(device.name) for device in devices_of(node, facts))
 
 
 def _text(value: str | int | bool) -> str:

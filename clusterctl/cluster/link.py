@@ -36,6 +36,9 @@ class Link:
     fault: str = ""
 
 
+UNMEASURED = Link(None)
+
+
 async def measure_links(
     head: Transport, workers: Mapping[str, Transport], endpoints: Mapping[str, tuple[str, int]]
 ) -> Mapping[str, Link]:
@@ -95,7 +98,7 @@ def link_problems(link: Link, endpoint: str) -> Iterator[Problem]:
             yield Problem(
                 "slow-link",
                 Severity.WARNING,
-                f"{link.mbit_s:.0f} Mbit/s from the head; 10 GB take {80_000 / link.mbit_s / 60:.0f} min to load",
+                f"{link.mbit_s:.0f} Mbit/s from the head; {load_time(link.mbit_s)}",
                 "use a wired link; `rpc.cache: true` sends the weights only once",
             )
         if link.round_trip_ms > SLOW_ROUND_TRIP_MS:
@@ -105,3 +108,8 @@ def link_problems(link: Link, endpoint: str) -> Iterator[Problem]:
                 f"{link.round_trip_ms:.1f} ms from the head; every token waits for it",
                 "use a wired link, and no tunnel where none is needed",
             )
+
+
+def load_time(mbit_s: float) -> str:
+    """Say what a rate means for the weights, which have to cross the link once."""
+    return f"10 GB take {80_000 / mbit_s / 60:.0f} min to load"

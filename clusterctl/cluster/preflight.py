@@ -5,7 +5,7 @@ Each check returns the problems it sees; not knowing is a problem too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from clusterctl.cluster.cache import cache_problems
@@ -27,6 +27,11 @@ def judge_node(inventory: Inventory, recipe: Recipe | None, node: Node, facts: N
         *checks(inventory, recipe, node, facts),
         *_device_checks(node, facts),
     ]
+    return gravest_first(problems)
+
+
+def gravest_first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems, errors first."""
     return tuple(sorted(problems, key=lambda problem: list(Severity).index(problem.severity)))
 
 

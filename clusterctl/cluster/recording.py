@@ -30,8 +30,7 @@ async def look_at_models(
         return examination, await read_models(opened.nodes[head.node], recipe, head.files)
     except ClusterctlError as error:
         problem = Problem("model-unreadable", Severity.ERROR, error.message, error.hint or "")
-        problems = {**examination.problems, head.node: (problem, *examination.problems[head.node])}
-        return replace(examination, problems=problems), None
+        return examination.with_problems(head.node, [problem]), None
 
 
 def recorded_report(inventory: Inventory, examination: Examination, models: Models | None) -> CheckReport:

@@ -69,9 +69,9 @@ async def _exchange(head: Transport, node: str, endpoint: tuple[str, int], reque
             return await _read_answer(reader), clock() - began
     except TimeoutError as error:
         raise StartFailed(
-            f"{name} accepts the connection but does not answer: another head is attached to it",
+            f"{name} accepts the connection but does not answer: it serves another head, or is suspended",
             node=node,
-            hint="one worker serves one head; stop the other head, or use another port",
+            hint="one worker serves one head; stop the other head, or use another port; `clusterctl status` tells",
         ) from error
     finally:
         writer.close()

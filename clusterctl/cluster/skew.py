@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterctl.cluster.facts import NodeFacts
+from clusterctl.cluster.installed import aligning_step
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.llama.build_pin import satisfies_pin
 from clusterctl.llama.library_commit import library_commit_verdict
-from clusterctl.llama.sameness import Comparison, Sameness, compare_builds
+from clusterctl.llama.sameness import Comparison, Sameness, build_name, compare_builds
 from clusterctl.llama.wire import RpcProtocol, accepts, protocol_of_build
 from clusterctl.model import Build
 from clusterctl.reports import SkewEvidence, SkewGroup, SkewReport
 
+_RESTART = "restart it: `clusterctl up --replace`"
 _GRAVITY = (Sameness.MISMATCH, Sameness.SAME_TAG_OTHER_SOURCE, Sameness.UNKNOWN, Sameness.MATCH)
 
 
@@ -45,43 +47,51 @@ def _judge_node(
     if own is None:
         yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, "the node could not be reached")
         return
+    head = facts.get(inventory.head.name)
+    step = aligning_step(inventory, node, head.build if head else None)
     if node.llama.build:
-        yield _evidence(node, "pin", satisfies_pin(own.build, node.llama.build), node.llama.build)
+        yield _evidence(node, "pin", _compare_with_pin(own, head, node.llama.build), step)
     if node.name == inventory.head.name:
-        yield from _judge_head(node, own)
+        yield from _judge_head(node, own, step)
     else:
-        yield from _judge_worker(node, own, facts.get(inventory.head.name), protocols.get(node.name))
+        yield from _judge_worker(node, own, head, protocols.get(node.name), step)
     process = own.observation.process(node.name)
     if process and process.runs and process.program_changed:
         reason = f"pid {process.pid} runs {process.record.build}; its files have been replaced since it started"
-        fix = "restart it: clusterctl up --replace"
-        yield SkewEvidence(node.name, "running process", Sameness.MISMATCH, reason, fix)
+        yield SkewEvidence(node.name, "running process", Sameness.MISMATCH, reason, _RESTART)
 
 
-def _judge_head(node: Node, own: NodeFacts) -> Iterator[SkewEvidence]:
+def _compare_with_pin(own: NodeFacts, head: NodeFacts | None, pin: str) -> Comparison:
+    """A worker program alone tells no number: it is what is pinned if it is the same as a head that is."""
+    of_head = satisfies_pin(head.build, pin).verdict if head and head.build else Sameness.UNKNOWN
+    if own.head_program is None and head and head.build and of_head is Sameness.MATCH:
+        return _compare_worker(own, head.build)
+    return satisfies_pin(own.build, pin)
+
+
+def _judge_head(node: Node, own: NodeFacts, step: str) -> Iterator[SkewEvidence]:
     """The head is what the others are compared with; here only whether it is of one piece, and tells its build."""
     if own.build is None:
-        yield _evidence(node, "llama-server", compare_builds(None, None), None)
+        yield _evidence(node, "llama-server", compare_builds(None, None), step)
         return
     libraries = library_commit_verdict(own.build, own.library_commits)
     if libraries.verdict is Sameness.MISMATCH:
         reason = f"llama-server says {own.build}, but {libraries.reason.replace('worker', 'head')}"
-        yield _evidence(node, "libraries", Comparison(Sameness.MISMATCH, reason), str(own.build))
+        yield _evidence(node, "libraries", Comparison(Sameness.MISMATCH, reason), step)
 
 
 def _judge_worker(
-    node: Node, own: NodeFacts, head: NodeFacts | None, protocol: RpcProtocol | None
+    node: Node, own: NodeFacts, head: NodeFacts | None, protocol: RpcProtocol | None, step: str
 ) -> Iterator[SkewEvidence]:
     if head is None or head.build is None:
         reason = "the head's build is unknown, so there is nothing to compare with"
         yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, reason)
         return
-    yield _evidence(node, "files", _compare_worker(own, head.build), str(head.build))
+    yield _evidence(node, "files", _compare_worker(own, head.build), step)
     spoken_by_head = protocol_of_build(head.build.number)
     if protocol and accepts(spoken_by_head, protocol) is False:
         reason = f"the running worker speaks RPC {protocol}, and the head {spoken_by_head}"
-        fix = "restart it: clusterctl up --replace"
-        yield SkewEvidence(node.name, "protocol", Sameness.MISMATCH, reason, fix)
+        yield SkewEvidence(node.name, "protocol", Sameness.MISMATCH, reason, _RESTART)
 
 
 def _compare_worker(own: NodeFacts, head: Build) -> Comparison:
@@ -102,11 +112,8 @@ def _may_speak_for_worker(own: NodeFacts) -> bool:
     return not is_changed and _directory(own.head_program[0]) == _directory(own.worker_program.path)
 
 
-def _evidence(node: Node, subject: str, comparison: Comparison, wanted: str | None) -> SkewEvidence:
-    fix = ""
-    if comparison.verdict is not Sameness.MATCH:
-        where = node.host if node.connection == "ssh" else "this machine"
-        fix = f"put llama.cpp {wanted or 'of a build that tells its version'} on {where}"
+def _evidence(node: Node, subject: str, comparison: Comparison, step: str) -> SkewEvidence:
+    fix = "" if comparison.verdict is Sameness.MATCH else step
     return SkewEvidence(node.name, subject, comparison.verdict, comparison.reason, fix)
 
 
@@ -120,7 +127,7 @@ def _groups(inventory: Inventory, facts: Mapping[str, NodeFacts]) -> tuple[SkewG
                 break
         else:
             groups.append((build, [node.name]))
-    return tuple(SkewGroup(str(build or "unknown"), tuple(names)) for build, names in groups)
+    return tuple(SkewGroup(build_name(build) if build else "unknown", tuple(names)) for build, names in groups)
 
 
 def stated_build(own: NodeFacts | None) -> Build | None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import NodeFacts
-from clusterctl.cluster.link import Link, link_problems, measure_links
+from clusterctl.cluster.link import UNMEASURED, Link, link_problems, measure_links
+from clusterctl.cluster.route import End, end_problems, ends_of
 from clusterctl.cluster.rpc_probe import Hello, say_hello
 from clusterctl.cluster.session import Session
 from clusterctl.config.inventory import Inventory
@@ -23,12 +24,13 @@ Endpoint = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """By node: its endpoint, what a running worker answered, why it was silent, and the measured link."""
+    """By node: its endpoint, what a running worker answered or why it was silent, its link and the link's ends."""
 
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     protocols: Mapping[str, RpcProtocol] = field(default_factory=dict)
     silent: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Link] = field(default_factory=dict)
+    ends: Mapping[str, tuple[End, ...]] = field(default_factory=dict)
 
     def problems(self, node: str) -> Iterator[Problem]:
         """What is wrong with the way from the head to one node."""
@@ -37,6 +39,7 @@ class Ways:
         if node in self.links:
             address, port = self.endpoints[node]
             yield from link_problems(self.links[node], f"{address}:{port}")
+        yield from end_problems(self.ends.get(node, ()), self.links.get(node, UNMEASURED))
 
 
 async def look_from_head(
@@ -63,6 +66,7 @@ async def look_from_head(
         protocols={node: hello.protocol for node, hello in greeted.done.items()},
         silent={node: error.message for node, error in greeted.failed.items()},
         links=await measure_links(head, opened.nodes, free),
+        ends={node: ends_of(facts[inventory.head.name], facts[node], at[0]) for node, at in endpoints.items()},
     )
 
 

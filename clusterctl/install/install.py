@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from clusterctl.cluster.installed import ROOT
 from clusterctl.cluster.lock import holding
 from clusterctl.cluster.phases import Phase, run_phases
 from clusterctl.cluster.session import session
@@ -24,7 +25,7 @@ from clusterctl.install.installation import Installation, Links
 from clusterctl.install.order import LocalFile, Order, Source
 from clusterctl.install.put import put
 from clusterctl.install.release import download, list_assets
-from clusterctl.install.site import ROOT, Site, look_at, sites_of
+from clusterctl.install.site import Site, look_at, sites_of
 from clusterctl.install.verify import demand_working, inventory_of, probe_nodes
 from clusterctl.model import Outcome
 from clusterctl.remote import commands

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from clusterctl.cluster.installed import ROOT, uses_installed
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import UsageError
-from clusterctl.install.site import ROOT
 from clusterctl.llama.build_pin import parse_pin, satisfies_pin
 from clusterctl.llama.sameness import Sameness
 from clusterctl.model import Build
@@ -77,15 +77,15 @@ def make_order(
 def _demand_use(inventory: Inventory, build: Build) -> None:
     """Refuse to put anything where the inventory would not let it be used."""
     for node in inventory.nodes:
-        pin, bin_dir = node.llama.build, node.llama.bin_dir
+        pin = node.llama.build
         if pin and satisfies_pin(build, pin).verdict is Sameness.MISMATCH:
             raise UsageError(
                 f"{node.name}: the inventory pins llama.cpp {pin}",
                 hint="install that build, or change llama.build first",
             )
-        if bin_dir and not bin_dir.rstrip("/").endswith(f"{ROOT.removeprefix('~')}/current"):
+        if not uses_installed(node):
             raise UsageError(
-                f"{node.name}: llama.bin_dir is {bin_dir}, so what is installed would not be used",
+                f"{node.name}: llama.bin_dir is {node.llama.bin_dir}, so what is installed would not be used",
                 hint=f"remove llama.bin_dir from the inventory, or set it to {ROOT}/current",
             )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+from clusterctl.cluster.installed import ROOT
 from clusterctl.cluster.steps import Tell
 from clusterctl.errors import InstallFailed
 from clusterctl.install.archive import Package
-from clusterctl.install.site import ROOT, Look, Site
+from clusterctl.install.site import Look, Site
 from clusterctl.model import MIB, Outcome, Step
 from clusterctl.remote import commands
 

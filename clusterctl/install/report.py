@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from clusterctl.cluster.skew import stated_build
 from clusterctl.install.installation import Installation
 from clusterctl.install.verify import OF_PROCESSES
+from clusterctl.install_reports import InstalledNode, InstallReport
 from clusterctl.llama.build_pin import satisfies_pin
 from clusterctl.llama.sameness import Sameness
-from clusterctl.reports import BuildReport, InstalledNode, InstallReport, ProgramsReport, StepReport
+from clusterctl.reports import BuildReport, ProgramsReport, StepReport
 
 
 def install_report(done: Installation, steps: Sequence[StepReport]) -> InstallReport:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clusterctl.cluster.installed import ROOT
 from clusterctl.cluster.observation import System, ask, parse_system
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.errors import InstallFailed
 from clusterctl.install.table import builds
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
-
-# Below the home of the SSH user, so that no rights are needed. probe.sh looks at `current` first.
-ROOT = "~/.local/share/clusterctl/llama.cpp"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from clusterctl.cluster.examine import skew_error
 from clusterctl.cluster.facts import NodeFacts, probe
+from clusterctl.cluster.installed import ROOT
 from clusterctl.cluster.preflight import judge_node
 from clusterctl.cluster.skew import judge_skew
 from clusterctl.config.inventory import Inventory, Llama, Node
 from clusterctl.errors import InstallFailed, raise_all
-from clusterctl.install.site import ROOT, Site
+from clusterctl.install.site import Site
 from clusterctl.llama.build_pin import satisfies_pin
 from clusterctl.llama.sameness import Sameness
 from clusterctl.remote.fanout import on_all

@@ -24,6 +24,13 @@ def test_another_build_on_a_worker_is_refused_and_nothing_starts(
     lab: Lab, tmp_path: Path, head: str, worker: str
 ) -> None:
     operator = operator_of(lab, tmp_path, head=head, workers=[worker])
+    checked = operator.run("check", "--json")
+    assert checked.exit_code == 4
+    [found] = checked.document["skew"]["evidence"]
+    assert (found["node"], found["verdict"]) == (worker, "mismatch")
+    assert f"commit {BUILDS[worker].commit}, not {BUILDS[head].commit}" in found["reason"]
+    # These builds tell no number, by which a release is found.
+    assert found["fix"].startswith(f"`clusterctl install --build {BUILDS[head].commit} --from source FILE` ")
     refused = operator.run("up")
     assert refused.exit_code == 4
     assert f"{worker}: " in refused.stderr
