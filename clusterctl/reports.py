@@ -118,6 +118,27 @@ class InitReport:
     skew: SkewReport
 
 
+# --- the head's clients ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the head asks of its clients; null for nothing. Never a key itself.
+
+    `key_file` holds the keys, one a line, or `key_variable` does in the head's environment; `certificate` is the
+    one to trust. The files are on the head's machine.
+    """
+
+    key_file: str | None = None
+    key_variable: str | None = None
+    certificate: str | None = None
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether only those are served who send a key."""
+        return self.key_file is not None or self.key_variable is not None
+
+
 # --- up, down -------------------------------------------------------------------------------------------
 
 
@@ -141,13 +162,14 @@ class LeftReport:
 
 @dataclass(frozen=True, slots=True)
 class ActionReport:
-    """The answer of `up` and `down`."""
+    """The answer of `up`, `down` and `recover`."""
 
     ok: bool
     changed: bool
     endpoint: str | None
     steps: tuple[StepReport, ...]
     left: tuple[LeftReport, ...] = ()
+    access: Access = Access()
 
 
 # --- status ---------------------------------------------------------------------------------------------
@@ -168,6 +190,7 @@ class HeadStatus:
     resident_mib: float | None = None
     device_mib: float | None = None
     device_memory: tuple[Device, ...] = ()
+    access: Access = Access()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,38 +261,6 @@ class StatusReport:
     desired: str | None = None
 
 
-# --- install --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledNode:
-    """One node: the build it used before and the one it uses now, as directories; `build` is what that states."""
-
-    name: str
-    before: str | None
-    now: str | None
-    build: BuildReport | None = None
-    programs: ProgramsReport | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InstallReport:
-    """The answer of `install`. `restart` are nodes whose running program is still of the build before.
-
-    `confirmed`: whether the programs themselves say that they are `build`, as those from shallow clones can't.
-    `build` and `confirmed` are null for a rollback, `confirmed` and `skew` for a dry run.
-    """
-
-    ok: bool
-    changed: bool
-    build: str | None
-    confirmed: bool | None
-    nodes: tuple[InstalledNode, ...]
-    skew: SkewReport | None
-    restart: tuple[str, ...]
-    steps: tuple[StepReport, ...]
-
-
 # --- connect --------------------------------------------------------------------------------------------
 
 
@@ -281,3 +272,4 @@ class ConnectReport:
     node: str
     target: str
     wants_key: bool
+    access: Access = Access()

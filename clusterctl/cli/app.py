@@ -33,6 +33,7 @@ class App:
     recipe: str | None = None
     as_json: bool = False
     verbosity: int = 0
+    quiet: bool = False
     no_progress: bool = False
     color: str = "auto"
 
@@ -75,7 +76,7 @@ class App:
 
     def screen(self) -> Screen:
         """How to write: data on stdout, everything else on stderr."""
-        return Screen(Color(self.color), no_progress=self.no_progress, verbosity=self.verbosity)
+        return Screen(Color(self.color), self.no_progress, self.verbosity, self.quiet)
 
     def show(self, report: Report, view: Callable[[Screen, Report], None]) -> None:
         """Print a report: as one JSON document with `--json`, else as `view` draws it."""

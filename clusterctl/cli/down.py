@@ -7,6 +7,7 @@ import sys
 import click
 
 from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.completing import NODE
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cluster.down import tear_down
@@ -19,8 +20,13 @@ from clusterctl.ui.progress import Progress
 @click.command(cls=GlobalCommand)
 @click.option("--dry-run", is_flag=True, help="Show what would be ended; end nothing.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--node", "nodes", multiple=True, metavar="NAME", help="Only this node; may be repeated.")
-@click.option("--force", is_flag=True, help="Also end orphans of lost runs, and workers of a head that stays.")
+@click.option("--node", "nodes", multiple=True, metavar="NAME", type=NODE, help="Only this node; may be repeated.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also end orphans of lost runs, and workers of a head that stays; forget a --node that has left the "
+    "inventory and is out of reach.",
+)
 @click.option("--purge-cache", is_flag=True, help="Also remove the tensors that workers keep on disk.")
 @pass_app
 def down(app: App, dry_run: bool, yes: bool, nodes: tuple[str, ...], force: bool, purge_cache: bool) -> int:

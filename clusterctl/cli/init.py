@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 
 from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.completing import HOST
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
-from clusterctl.cli.values import Place, cluster_name, complete_place, place, private_network
+from clusterctl.cli.values import Place, cluster_name, place, private_network
 from clusterctl.cluster.head_choice import HeadChoice, choose_head
 from clusterctl.cluster.init import foresee_check
 from clusterctl.cluster.proposal import Proposal, propose
@@ -42,11 +43,11 @@ def _network(ctx: click.Context, param: click.Parameter, text: str | None) -> IP
 
 
 @click.command(cls=GlobalCommand)
-@click.argument(
-    "places", metavar="HOST...", nargs=-1, required=True, callback=_each, shell_complete=complete_place
-)
+@click.argument("places", metavar="HOST...", nargs=-1, required=True, type=HOST, callback=_each)
 @click.option("--network", metavar="CIDR", callback=_network, help="Network of the RPC traffic.")
-@click.option("--head", "wanted_head", metavar="HOST", help="The one of the hosts that is to be the head.")
+@click.option(
+    "--head", "wanted_head", metavar="HOST", type=HOST, help="The one of the hosts that is to be the head."
+)
 @click.option(
     "--cluster", metavar="NAME", callback=_cluster, help=f"Name of the cluster. Default: {DEFAULT_CLUSTER}."
 )

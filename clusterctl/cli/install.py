@@ -17,7 +17,7 @@ from clusterctl.ui.progress import Progress
 
 
 @click.command(cls=GlobalCommand)
-@click.argument("files", nargs=-1, metavar="[[NODE=]FILE]...")
+@click.argument("files", nargs=-1, metavar="[[NODE=]FILE]...", type=click.Path())
 @click.option("--build", metavar="TAG", help="Build of llama.cpp: a tag such as b11434, or a commit.")
 @click.option(
     "--from",

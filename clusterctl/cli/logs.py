@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from clusterctl.cli.app import App, pass_app, to_json
+from clusterctl.cli.completing import NODE
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cluster.bundle import write_bundle
@@ -16,8 +18,9 @@ from clusterctl.cluster.logs import Logs, Wanted, follow_logs, read_logs
 from clusterctl.cluster.since import parse_since
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, UsageError
+from clusterctl.small_reports import BundleReport, CauseReport, LineReport, LogsReport
 from clusterctl.ui.failure import show_error
-from clusterctl.ui.logs import LogPrinter, show_cause
+from clusterctl.ui.logs import LogPrinter, show_cause, show_waiting
 
 DEFAULT_LINES = 100
 
@@ -30,7 +33,7 @@ def _since(ctx: click.Context, param: click.Parameter, value: str | None) -> dat
 
 
 @click.command(cls=GlobalCommand)
-@click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@click.argument("nodes", nargs=-1, metavar="[NODE]...", type=NODE)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option(
     "-n",
@@ -74,7 +77,8 @@ def logs(
     wanted = Wanted(nodes, DEFAULT_LINES if lines is None and since is None else lines, since)
     inventory = app.load_inventory()
     if follow:
-        run(_follow(app, inventory, wanted))
+        with contextlib.suppress(KeyboardInterrupt):
+            run(_follow(app, inventory, wanted))
         return 0
     found = run(read_logs(inventory, wanted))
     _show(app, inventory, found)
@@ -87,7 +91,7 @@ def _bundle(app: App, file: Path, *, mask: bool) -> int:
     inventory = app.load_inventory()
     names = run(write_bundle(inventory, app.load_recipe_if_named(inventory), file, mask=mask))
     if app.as_json:
-        click.echo(to_json({"ok": True, "file": str(file), "members": names}))
+        click.echo(to_json(BundleReport(ok=True, file=str(file), members=tuple(names))))
     else:
         click.echo(f"{file}: {', '.join(names)}")
     return 0
@@ -97,24 +101,33 @@ async def _follow(app: App, inventory: Inventory, wanted: Wanted) -> None:
     def lost(error: ClusterctlError) -> None:
         show_error(app.screen(), error)
 
+    def waiting() -> None:
+        show_waiting(app.screen(), inventory.cluster)
+
     printer = _printer(app, inventory)
-    async for line in follow_logs(inventory, wanted, lost):
+    async for line in follow_logs(inventory, wanted, lost, waiting):
         printer(line.node, line.text)
 
 
 def _show(app: App, inventory: Inventory, found: Logs) -> None:
     node, cause = found.cause or (None, None)
     if app.as_json:
-        lines = [asdict(line) for line in found.lines]
-        failed = {name: error.message for name, error in found.failed.items()}
-        told = None if cause is None else {"node": node, **asdict(cause)}
-        click.echo(to_json({"lines": lines, "cause": told, "unreachable": failed}))
+        click.echo(to_json(_report(found)))
         return
     printer = _printer(app, inventory)
     for line in found.lines:
         printer(line.node, line.text)
     if node and cause:
         show_cause(app.screen(), node, cause.cause, cause.next_step, cause.line)
+
+
+def _report(found: Logs) -> LogsReport:
+    node, cause = found.cause or ("", None)
+    return LogsReport(
+        lines=tuple(LineReport(line.node, line.text) for line in found.lines),
+        cause=None if cause is None else CauseReport(node, **asdict(cause)),
+        unreachable={name: error.message for name, error in found.failed.items()},
+    )
 
 
 def _printer(app: App, inventory: Inventory) -> LogPrinter:

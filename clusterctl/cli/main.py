@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from clusterctl import __version__
 from clusterctl.cli.app import App, to_json
+from clusterctl.cli.completing import INVENTORY, RECIPE
 from clusterctl.errors import ClusterctlError, Interrupted, NodesFailed, UsageError
 
 PROGRAM = "clusterctl"
@@ -34,7 +35,7 @@ COMMANDS = {
     "down": "Tear the cluster down, head first, and prove that nothing is left.",
     "recover": "Bring a broken cluster back, in the right order.",
     "unlock": "Remove the lock that a crashed command left behind.",
-    "schema": "Print the JSON Schema of an inventory or a recipe.",
+    "schema": "Print the JSON Schema of an inventory, a recipe, or a command's --json.",
     "completion": "Print the completion script for a shell.",
     "version": "Print the version of clusterctl.",
 }
@@ -42,6 +43,7 @@ COMMANDS = {
 GLOBAL_OPTIONS = (
     click.Option(
         ["-i", "--inventory"],
+        type=INVENTORY,
         metavar="FILE",
         envvar="CLUSTERCTL_INVENTORY",
         show_envvar=True,
@@ -49,6 +51,7 @@ GLOBAL_OPTIONS = (
     ),
     click.Option(
         ["-r", "--recipe"],
+        type=RECIPE,
         metavar="FILE",
         envvar="CLUSTERCTL_RECIPE",
         show_envvar=True,
@@ -56,6 +59,7 @@ GLOBAL_OPTIONS = (
     ),
     click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on stdout."),
     click.Option(["-v", "--verbose", "verbosity"], count=True, help="Say more; repeat for even more."),
+    click.Option(["-q", "--quiet"], is_flag=True, help="Say only the result, and errors."),
     click.Option(["--no-progress"], is_flag=True, help="No live display; plain lines instead."),
     click.Option(
         ["--color"],
@@ -84,6 +88,17 @@ class GlobalCommand(click.Command):
         """The command's own options, then the global ones."""
         return [*super().get_params(ctx), *GLOBAL_OPTIONS]
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """End the help with examples."""
+        from clusterctl.cli.examples import EXAMPLES  # noqa: PLC0415
+
+        if examples := EXAMPLES.get(self.name or ""):
+            with formatter.section("Examples"):
+                for line, meaning in examples:
+                    formatter.write_text(line)
+                    with formatter.indentation():
+                        formatter.write_text(meaning)
+
     def invoke(self, ctx: click.Context) -> object:
         """Merge the global options into the `App` before the command runs."""
         ctx.obj = _merged(ctx.obj or App(), ctx)
@@ -98,9 +113,13 @@ class CommandTable(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command's module and return the command."""
+        """Import the command's module and return the command; while a shell completes, an outline of it."""
         if cmd_name not in COMMANDS:
             return None
+        if ctx.resilient_parsing:
+            from clusterctl.cli.outline import outlined_params  # noqa: PLC0415
+
+            return GlobalCommand(cmd_name, params=outlined_params(cmd_name))
         command = getattr(import_module(f"clusterctl.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command

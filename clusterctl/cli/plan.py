@@ -19,7 +19,9 @@ from clusterctl.ui.plan import show_plan
 
 @click.command(cls=GlobalCommand)
 @click.option("--allow-skew", is_flag=True, help="Plan although builds differ or can't be told.")
-@click.option("--facts", metavar="FILE", help="Plan from what `check --json` recorded; no node is asked.")
+@click.option(
+    "--facts", type=click.Path(), metavar="FILE", help="Plan from what `check --json` recorded; no node is asked."
+)
 @click.option("--explain", is_flag=True, help="Say of every device how its budget came about.")
 @pass_app
 def plan(app: App, allow_skew: bool, facts: str | None, explain: bool) -> None:

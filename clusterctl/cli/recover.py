@@ -25,11 +25,15 @@ from clusterctl.cluster.recover import watch as watch_over
 from clusterctl.cluster.restarts import Budget
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import Degraded, UsageError
-from clusterctl.reports import ActionReport, LeftReport
+from clusterctl.reports import Access, ActionReport, LeftReport
 from clusterctl.ui.action import show_action
 from clusterctl.ui.progress import Progress
 
 LIMITS = ("interval_s", "restarts", "timeout_s", "stall_timeout_s", "token_deadline_s", "allow_skew")
+SPOILS = (
+    "left out, because it spoils what is computed; take it out of the inventory, or mend it and run "
+    "`clusterctl up --replace`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +138,17 @@ def recover(app: App, ctx: click.Context, /, **given: object) -> int:
             return 0
         if wanted.bisect:
             found = run(find_culprit(inventory, recipe, options, progress))
-            left = (LeftReport(found.culprit, "left out: it spoils what is computed"),) if found.culprit else ()
-            report = ActionReport(not left, True, found.brought.url, progress.steps, left)
+            left = (LeftReport(found.culprit, SPOILS),) if found.culprit else ()
+            report = ActionReport(not left, True, found.brought.url, progress.steps, left, found.brought.access)
         else:
             brought = run(recover_once(recovery, progress))
-            report = ActionReport(True, brought is not None and brought.changed, _url(recipe), progress.steps)
+            report = ActionReport(
+                ok=True,
+                changed=brought is not None and brought.changed,
+                endpoint=_url(recipe),
+                steps=progress.steps,
+                access=brought.access if brought else Access(),
+            )
     app.show(report, show_action)
     return 0 if report.ok else Degraded.exit_code
 

@@ -11,6 +11,7 @@ from clusterctl.cluster.lock import break_lock
 from clusterctl.cluster.membership import destination_of
 from clusterctl.config.inventory import Inventory
 from clusterctl.remote.target import open_transport
+from clusterctl.small_reports import UnlockReport
 from clusterctl.ui.safe import one_line
 
 
@@ -23,7 +24,7 @@ def unlock(app: App) -> None:
     """
     holder = run(_unlock(app.load_inventory()))
     if app.as_json:
-        click.echo(to_json({"ok": True, "changed": holder is not None, "holder": holder}))
+        click.echo(to_json(UnlockReport(ok=True, changed=holder is not None, holder=holder)))
     else:
         click.echo(f"removed the lock: {one_line(holder)}" if holder else "there was no lock")
 

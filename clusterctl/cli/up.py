@@ -50,6 +50,9 @@ def up(
 
     A second `up` finds everything as planned and changes nothing. If anything fails, or on Ctrl-C, what this
     run started is ended again.
+
+    With --no-wait the model loads on by itself, and nobody sees whether it computes sense: `status` tells when it
+    is up, and an `up` that finds it loading waits for it and looks.
     """
     inventory = app.load_inventory()
     recipe = app.load_recipe(inventory)
@@ -67,5 +70,6 @@ def up(
         changed=brought.changed and not dry_run,
         endpoint=brought.url,
         steps=progress.steps,
+        access=brought.access,
     )
     app.show(report, show_action)

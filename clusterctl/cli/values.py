@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
 from pydantic import BaseModel, ValidationError
 
-from clusterctl.cli.ssh_aliases import ssh_aliases
 from clusterctl.config.addresses import Host, PrivateNetwork
 from clusterctl.config.fields import ClusterName, Port, User
 from clusterctl.remote.target import Destination
@@ -55,12 +52,6 @@ def place(text: str) -> Place:
     host, colon, port = rest.partition(":") if rest.count(":") == 1 else (rest, "", "")
     given = _given(text, host=host, user=user if at else None, port=port if colon else None)
     return Place(text, Destination(given.host, user=given.user, port=given.port))
-
-
-def complete_place(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer the aliases of `~/.ssh/config`, also after `user@`."""
-    user, at, begun = incomplete.rpartition("@")
-    return [CompletionItem(user + at + alias) for alias in ssh_aliases(Path.home()) if alias.startswith(begun)]
 
 
 def _given(text: str, **values: str | None) -> _Given:

@@ -11,7 +11,7 @@ from clusterctl.cluster.head_api import reachable_address
 from clusterctl.cluster.membership import destination_of
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Record
-from clusterctl.cluster.running_head import running_head, url_of, wants_key
+from clusterctl.cluster.running_head import access_of, running_head, url_of
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import UsageError
 from clusterctl.remote.target import open_transport
@@ -59,11 +59,13 @@ async def forwarding(inventory: Inventory, local_port: int | None) -> AsyncItera
         stack.push_async_callback(head.close)
         record = running_head(await observe(head, inventory.cluster))
         port = await _listen(stack, head, record, record.port if local_port is None else local_port)
+        access = access_of(record)
         report = ConnectReport(
             url=url_of(replace(record, address="127.0.0.1", port=port)),
             node=node.name,
             target=f"{reachable_address(record.address)}:{record.port}",
-            wants_key=wants_key(record),
+            wants_key=access.wants_key,
+            access=access,
         )
         yield Forwarding(report, head, inventory.cluster)
 

@@ -97,9 +97,11 @@ async def read_logs(inventory: Inventory, wanted: Wanted) -> Logs:
 
 
 async def follow_logs(
-    inventory: Inventory, wanted: Wanted, lost: Callable[[ClusterctlError], None]
+    inventory: Inventory, wanted: Wanted, lost: Callable[[ClusterctlError], None], waiting: Callable[[], None]
 ) -> AsyncIterator[LogLine]:
     """Yield what is wanted, then what is added, for as long as any node can be reached; `lost` is told of others.
+
+    `waiting` is called if there is nothing yet.
 
     Each node is asked for what is new, twice a second, over the same connection: nothing is left running on a
     node when this ends.
@@ -111,6 +113,8 @@ async def follow_logs(
         tails, failed = await _read_tails(opened, inventory.cluster, wanted)
         positions = {node: tail.written for node, tail in tails.items()}
         rests = {node: tail.rest for node, tail in tails.items()}
+        if not tails and opened.nodes:
+            waiting()
         for node, tail in tails.items():
             for text in tail.select(wanted, tail.lines):
                 yield LogLine(node, text)

@@ -13,6 +13,7 @@ from clusterctl.errors import ClusterctlError, NotReady
 from clusterctl.llama.secrets import KEY_VARIABLE
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
+from clusterctl.reports import Access
 
 KEY_FILE_FLAG = "--api-key-file"
 CERTIFICATE_FLAG = "--ssl-cert-file"
@@ -53,9 +54,11 @@ def url_of(record: Record) -> str:
     return base_url(record.address, record.port, has_tls=has_tls)
 
 
-def wants_key(record: Record) -> bool:
-    """Whether a head serves only those who send a key."""
-    return argument_of(record.argv, KEY_FILE_FLAG) is not None or KEY_VARIABLE in record.env
+def access_of(record: Record) -> Access:
+    """What a head asks of its clients; where its keys are in a file and in a variable, the file is named."""
+    key_file = argument_of(record.argv, KEY_FILE_FLAG)
+    key_variable = KEY_VARIABLE if key_file is None and KEY_VARIABLE in record.env else None
+    return Access(key_file, key_variable, argument_of(record.argv, CERTIFICATE_FLAG))
 
 
 async def first_key(head: Transport, record: Record) -> str | None:

@@ -18,7 +18,6 @@ def show_connect(screen: Screen, report: ConnectReport) -> None:
         Text.assemble(("connected", "green"), ": ", report.url, " leads to ", outside(report.target), " of ")
         + outside(report.node)
     )
-    show_question(console, report.url)
-    if report.wants_key:
-        console.print(Text("\nit wants an API key: add  -H 'Authorization: Bearer KEY'"))
-    console.print(Text("\nCtrl-C ends it", "dim"))
+    if not screen.quiet:
+        show_question(console, report.url, report.node, report.access)
+        console.print(Text("\nCtrl-C ends it", "dim"))

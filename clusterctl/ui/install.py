@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from clusterctl.install_reports import InstalledNode, InstallReport
 from clusterctl.model import Outcome
-from clusterctl.reports import InstalledNode, InstallReport
 from clusterctl.ui.check import SKEW_WORDS, build_name
 from clusterctl.ui.console import data_console
 from clusterctl.ui.problems import hint_line

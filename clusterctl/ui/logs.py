@@ -29,6 +29,11 @@ class LogPrinter:
         self._console.print(prefix.append(one_line(text), "default"), soft_wrap=True)
 
 
+def show_waiting(screen: Screen, cluster: str) -> None:
+    """Print to stderr that there is nothing to show yet."""
+    say(notes_console(screen), Text(f"no logs of cluster {cluster} yet; waiting for its programs, until Ctrl-C"))
+
+
 def show_cause(screen: Screen, node: str, cause: str, next_step: str, line: str) -> None:
     """Print to stderr what the logs tell of a failure, with the line that tells it."""
     console = notes_console(screen)

@@ -17,7 +17,7 @@ class Color(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Output settings. `quiet` leaves only failures of the progress; `verbosity` counts the `-v`."""
+    """Output settings. `quiet` leaves the result, and failures of the progress; `verbosity` counts the `-v`."""
 
     color: Color = Color.AUTO
     no_progress: bool = False

@@ -40,11 +40,11 @@ STYLES = {
 
 
 def show_status(screen: Screen, report: StatusReport) -> None:
-    """Print the report to stdout, and a question to ask where the cluster is up."""
+    """Print the report to stdout, and, unless it is to be quiet, a question to ask where the cluster is up."""
     console = data_console(screen)
     console.print(status_view(report))
-    if report.state == "up" and report.head.url:
-        show_question(console, report.head.url)
+    if report.state == "up" and report.head.url and not screen.quiet:
+        show_question(console, report.head.url, report.head.node, report.head.access)
 
 
 def status_view(report: StatusReport) -> Group:

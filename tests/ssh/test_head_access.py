@@ -12,10 +12,11 @@ import pytest
 
 from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.record import Record
-from clusterctl.cluster.running_head import first_key, open_running_head, url_of, wants_key
+from clusterctl.cluster.running_head import access_of, first_key, open_running_head, url_of
 from clusterctl.errors import ClusterctlError
 from clusterctl.model import Role
 from clusterctl.remote.ssh import SshTransport
+from clusterctl.reports import Access
 from tests.ssh.certificates import make_certificate
 from tests.ssh.server import Server
 
@@ -87,7 +88,14 @@ async def test_a_key_comes_from_the_file_or_from_the_environment(node: SshTransp
     assert await first_key(node, head(8080, "--api-key-file", str(file))) == "sk-first"
     assert await first_key(node, head(env={"LLAMA_API_KEY": "sk-one,sk-two"})) == "sk-one"
     assert await first_key(node, head()) is None
-    assert [wants_key(each) for each in (head(), head(env={"LLAMA_API_KEY": "x"}))] == [False, True]
+
+
+def test_what_clients_need_is_told_without_any_key() -> None:
+    env = {"LLAMA_API_KEY": "sk-secret"}
+    assert access_of(head()) == Access()
+    assert access_of(head(env=env)) == Access(key_variable="LLAMA_API_KEY")
+    by_file = head(8080, "--api-key-file", "/k", "--ssl-cert-file", "/c", env=env)
+    assert access_of(by_file) == Access(key_file="/k", certificate="/c")
 
 
 async def test_a_key_file_without_a_key_is_an_error(node: SshTransport, server: Server) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from clusterctl.measurements import FIGURES, Spread
-from clusterctl.reports import ConnectReport
+from clusterctl.reports import Access, ConnectReport
 from clusterctl.ui.bench import bench_view, show_bench
 from clusterctl.ui.bench_markdown import bench_markdown
 from clusterctl.ui.bench_plot import draw_bench
@@ -93,8 +93,10 @@ def test_a_picture_is_drawn_whatever_a_node_says(tmp_path: Path) -> None:
 
 
 def test_connect_tells_the_address_and_how_to_ask() -> None:
-    report = ConnectReport("http://127.0.0.1:8080", "rtx", "10.0.0.1:8080", wants_key=True)
+    access = Access(key_variable="LLAMA_API_KEY")
+    report = ConnectReport("http://127.0.0.1:8080", "rtx", "10.0.0.1:8080", wants_key=True, access=access)
     shown = on_pipe(lambda: show_connect(Screen(), report)).stdout
     assert "http://127.0.0.1:8080 leads to 10.0.0.1:8080 of rtx" in shown
     assert "curl http://127.0.0.1:8080/v1/chat/completions" in shown
-    assert "Authorization: Bearer" in shown
+    assert "Authorization: Bearer $API_KEY" in shown
+    assert "API_KEY is in LLAMA_API_KEY, in the inventory's env of rtx" in shown

@@ -71,8 +71,10 @@ def test_what_needs_no_node_loads_nothing_heavy(arguments: list[str], tmp_path: 
     assert loaded_by(arguments, environment(tmp_path)).isdisjoint(HEAVY)
 
 
-def test_completing_a_command_loads_nothing_heavy(tmp_path: Path) -> None:
-    asking = {"_CLUSTERCTL_COMPLETE": "bash_complete", "COMP_WORDS": "clusterctl ", "COMP_CWORD": "1"}
+@pytest.mark.parametrize("words", ["clusterctl ", "clusterctl bench --", "clusterctl init h", "clusterctl -i "])
+def test_completing_loads_nothing_heavy(words: str, tmp_path: Path) -> None:
+    position = str(words.count(" "))
+    asking = {"_CLUSTERCTL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": position}
     assert loaded_by([], environment(tmp_path, **asking)).isdisjoint(HEAVY)
 
 

@@ -125,8 +125,15 @@ def test_every_answer_is_one_json_document(arguments: list[str], exit_code: int,
 
 def test_down_of_nothing_leaves_no_trace(here: str, cli: Cli, tmp_path: Path) -> None:
     done = cli("down", "--yes", "-i", here, "--json")
-    assert json.loads(done.stdout) == {"ok": True, "changed": False, "endpoint": None, "steps": [], "left": []}
+    document = json.loads(done.stdout)
+    assert document | {"ok": True, "changed": False, "endpoint": None, "steps": [], "left": []} == document
     assert list((tmp_path / ".local/state/clusterctl").iterdir()) == []
+
+
+def test_who_wants_quiet_gets_the_result_and_errors(here: str, cli: Cli) -> None:
+    done = cli("-q", "down", "--yes", "-i", here)
+    assert (done.stdout, done.stderr) == ("down: nothing was running\n", "")
+    assert "no inventory is named" in cli("down", "--quiet").stderr
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("chek", "check"), ("stat", "status"), ("recove", "recover")])

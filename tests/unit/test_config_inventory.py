@@ -130,6 +130,12 @@ def test_bandwidth_is_one_figure_for_all_devices_or_one_for_each() -> None:
     assert (each.bandwidth_of("CUDA0"), each.bandwidth_of("CUDA1")) == (936.2, None)
 
 
+def test_arithmetic_is_told_in_the_same_way() -> None:
+    each = parse(ONE.replace("role: head", "role: head, speed: {fp16_tflop_s: {CUDA0: 142}}")).head.speed
+    assert (each.fp16_tflop_s_of("CUDA0"), each.fp16_tflop_s_of("CUDA1")) == (142.0, None)
+    assert each.bandwidth_of("CUDA0") is None
+
+
 PORT_FROM_ENVIRONMENT = ONE + "  - name: w\n    role: worker\n    rpc:\n      port: ${PORT:-50052}\n"
 
 

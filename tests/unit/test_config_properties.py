@@ -102,7 +102,10 @@ SETTINGS: dict[str, st.SearchStrategy[Any]] = {
     "ssh": some(user=NAMES.filter(lambda name: name[0] != "-"), port=PORTS, connect_timeout=st.integers(1, 60)),
     "llama": some(bin_dir=PATHS, build=st.sampled_from(["b11434", "7e4c0a9", "1234567"])),
     "memory": some(reserve_mib=st.integers(0, 10**6), limit_mib=st.integers(1, 10**6)),
-    "speed": some(bandwidth_gb_s=NUMBERS | st.dictionaries(DEVICES, NUMBERS)),
+    "speed": some(
+        bandwidth_gb_s=NUMBERS | st.dictionaries(DEVICES, NUMBERS),
+        fp16_tflop_s=NUMBERS | st.dictionaries(DEVICES, NUMBERS),
+    ),
     "env": st.dictionaries(st.from_regex(r"[A-Z_][A-Z0-9_]{0,8}", fullmatch=True), PLAIN_TEXT, max_size=3),
     "labels": st.dictionaries(NAMES, PLAIN_TEXT, max_size=3),
 }

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusterctl.cli.completing import HOST
 from clusterctl.cli.main import run
 from clusterctl.cli.ssh_aliases import parse_ssh_config, ssh_aliases
-from clusterctl.cli.values import Place, cluster_name, complete_place, place, private_network
+from clusterctl.cli.values import Place, cluster_name, place, private_network
 from clusterctl.remote.target import Destination
 
 CONFIG = """\
@@ -112,8 +113,8 @@ def test_hosts_complete_also_after_a_user(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("HOME", str(tmp_path))
     parameter = click.Argument(["places"])
     context = click.Context(click.Command("init"))
-    assert [each.value for each in complete_place(context, parameter, "str")] == ["strix1", "strix2"]
-    assert [each.value for each in complete_place(context, parameter, "ops@d")] == ["ops@desk"]
+    for begun, offered in {"str": ["strix1", "strix2"], "ops@d": ["ops@desk"]}.items():
+        assert [each.value for each in HOST.shell_complete(context, parameter, begun)] == offered
 
 
 @pytest.mark.parametrize(

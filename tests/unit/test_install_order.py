@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from clusterctl.cluster.installed import ROOT
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import UsageError
 from clusterctl.install.order import RELEASES, Order, Source, make_order
-from clusterctl.install.site import ROOT, sites_of
+from clusterctl.install.site import sites_of
 from clusterctl.model import Build
 from clusterctl.remote.local import LocalTransport
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from clusterctl.cluster.installed import ROOT
 from clusterctl.cluster.steps import Tell
 from clusterctl.errors import InstallFailed
 from clusterctl.install.archive import SOURCE_TREE, Package, pack
 from clusterctl.install.needs import cmake_flags
 from clusterctl.install.put import put
-from clusterctl.install.site import ROOT, Look, Site, look_at
+from clusterctl.install.site import Look, Site, look_at
 from clusterctl.model import Build, Step
 from clusterctl.remote import commands
 from clusterctl.remote.command import Command

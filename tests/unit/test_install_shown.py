@@ -8,10 +8,9 @@ from dataclasses import asdict, replace
 import pytest
 from hypothesis import given
 
+from clusterctl.install_reports import InstalledNode, InstallReport
 from clusterctl.reports import (
     BuildReport,
-    InstalledNode,
-    InstallReport,
     ProgramsReport,
     SkewEvidence,
     SkewReport,

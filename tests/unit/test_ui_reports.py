@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from clusterctl.model import Estimate
 from clusterctl.plan_reports import HostReport
 from clusterctl.reports import (
+    Access,
     ActionReport,
+    ConnectReport,
     HeadStatus,
     LeftReport,
     SkewReport,
@@ -24,6 +28,7 @@ from clusterctl.reports import (
 from clusterctl.ui.action import show_action
 from clusterctl.ui.bars import Bar, part_widths
 from clusterctl.ui.check import check_view, show_check
+from clusterctl.ui.connect import show_connect
 from clusterctl.ui.plan import plan_view, show_plan
 from clusterctl.ui.screen import Color, Screen
 from clusterctl.ui.status import show_status, status_view
@@ -154,7 +159,8 @@ def test_a_plan_tells_layers_sizes_and_speed(width: int) -> None:
     ):
         assert fact in text
     assert "left out: here/CPU: slow" in text
-    assert "decode: 11.8 tok/s decode ceiling: 14.2 tok/s prefill: 148 tok/s loading: 3 min 10 s" in text
+    assert "decode: 11.8 tok/s decode ceiling: 14.2 tok/s" in text
+    assert "prefill: 148 tok/s prefill ceiling: 590 tok/s loading: 3 min 10 s" in text
     assert "advice: a draft model would help slow [draft]" in text
 
 
@@ -210,6 +216,22 @@ def test_a_cluster_that_is_up_comes_with_a_question_to_ask() -> None:
     assert "curl" not in on_pipe(lambda: show_status(Screen(), status_report(state="degraded"))).stdout
 
 
+@pytest.mark.parametrize("width", [60, 200])
+def test_the_question_tells_where_key_and_certificate_are_and_can_be_pasted(width: int, tmp_path: Path) -> None:
+    head = HeadStatus("rtx", 1, url="https://h:1", access=Access("/k 1", certificate="/c.pem"))
+    report = StatusReport("up", head, ())
+    said = on_pipe(lambda: show_status(Screen(), report), width=width).stdout.partition("ask it:\n")[2]
+    lines, _, places = said.partition("API_KEY is")
+    assert words(places) == "a line of /k 1 on rtx the certificate is a file on rtx; elsewhere name a copy of it"
+    curl = tmp_path / "curl"
+    curl.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    curl.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.defpath}", "API_KEY": "sk-a b"}
+    given = subprocess.check_output(["sh", "-c", lines], env=env, text=True).splitlines()
+    assert given[:3] == ["--cacert", "/c.pem", "https://h:1/v1/chat/completions"]
+    assert given[-2:] == ["-H", "Authorization: Bearer sk-a b"]
+
+
 def test_a_cluster_that_is_down_is_told_in_few_words() -> None:
     text = rendered(status_view(StatusReport("down", HeadStatus("rtx"), ())), 80)
     assert [line.split() for line in text.splitlines()] == [
@@ -248,6 +270,15 @@ def test_after_up_the_user_learns_how_to_ask_and_to_look() -> None:
     text = on_pipe(lambda: show_action(Screen(), ActionReport(True, True, "http://h:1/", ()))).stdout
     assert "curl http://h:1/v1/chat/completions" in text
     assert text.endswith("clusterctl status\n")
+
+
+def test_who_wants_quiet_gets_the_result_alone() -> None:
+    quiet = Screen(quiet=True)
+    done = ActionReport(True, True, "http://h:1", ())
+    assert on_pipe(lambda: show_action(quiet, done)).stdout == "up: http://h:1\n"
+    assert "curl" not in on_pipe(lambda: show_status(quiet, status_report())).stdout
+    way = ConnectReport("http://127.0.0.1:8080", "rtx", "10.0.0.1:8080", wants_key=False)
+    assert on_pipe(lambda: show_connect(quiet, way)).stdout.count("\n") == 1
 
 
 def test_a_reader_who_left_is_told_to_the_caller() -> None:
