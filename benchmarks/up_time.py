@@ -3,25 +3,35 @@
     python -m benchmarks.up_time
 
 Needs what the lab tests need: root on Linux, sshd, iproute2. Prints the median of 5 runs of each, whole processes,
-for a head and two workers on three hosts that serve SmolLM2.
+for a head and two workers on three hosts that serve SmolLM2. By hand there are two scripts: one that only starts
+programs and waits for a token, and one that first asks every node for build and devices and in the end for the
+probabilities of the texts that tell sense from garbage, as `clusterctl up` does.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.check_time import seconds
+from clusterctl.llama.sense import questions
 from tests.lab.lab import Lab, NodeSpec
 
 RUNS = 5
 CLUSTERCTL = str(Path(sys.executable).with_name("clusterctl"))
 
-BY_HAND = """\
-set -e
-bin=/opt/llama.cpp/bin
+BIN = "/opt/llama.cpp/bin"
+LOOK = """\
+for host in head w1 w2; do
+    ssh -F "$config" "$host" "for ask in version list-devices help; do $bin/llama-server --\\$ask; done" \
+        >"$HOME/$host.txt" 2>&1 &
+done
+wait
+"""
+START = """\
 for worker in w1 w2; do
     address=$(eval echo \\$$worker)
     ssh -F "$config" "$worker" "nohup $bin/ggml-rpc-server -H $address -p 50052 -d CPU >w.log 2>&1 </dev/null &
@@ -34,6 +44,13 @@ ssh -F "$config" head "$bin/llama-server --rpc $w1:50052,$w2:50052 --list-device
     until curl -sf http://127.0.0.1:8080/health >/dev/null; do sleep 0.1; done
     curl -sf http://127.0.0.1:8080/completion -d '{\\"prompt\\": \\"Hello\\", \\"n_predict\\": 1}' >/dev/null"
 """
+# Nine tokens with their probabilities after each of the two texts of sense.yaml.
+ASK = """\
+for given in "$first" "$second"; do
+    printf '{"prompt": %s, "n_predict": 9, "n_probs": 20, "temperature": 0, "cache_prompt": false}' "$given" |
+        ssh -F "$config" head 'curl -sf http://127.0.0.1:8080/completion -d @-' >/dev/null
+done
+"""
 STOP_BY_HAND = (
     'for host in head w1 w2; do ssh -F "$config" "$host" "pkill llama-server; pkill ggml-rpc-server; true"; done'
 )
@@ -45,7 +62,8 @@ def main() -> None:
         "clusterctl --help": median(lambda: seconds([CLUSTERCTL, "--help"], {"LC_ALL": "C.UTF-8"}, "")),
     }
     with Lab([NodeSpec("head", models=True), NodeSpec("w1"), NodeSpec("w2")]) as lab:
-        figures["up by hand"] = median(lambda: by_hand(lab))
+        figures["by hand, start and wait"] = median(lambda: by_hand(lab, START))
+        figures["by hand, look and ask too"] = median(lambda: by_hand(lab, LOOK + START + ASK))
         figures["clusterctl up"] = median(lambda: by_clusterctl(lab))
     for name, figure in figures.items():
         print(f"{name:<26} median {figure:.2f} s")
@@ -55,14 +73,18 @@ def median(measure: Callable[[], float]) -> float:
     return statistics.median(measure() for _ in range(RUNS))
 
 
-def by_hand(lab: Lab) -> float:
+def by_hand(lab: Lab, script: str) -> float:
+    first, second = (json.dumps(passage.given) for passage in questions().passages)
     environment = {
         **lab.environment,
         "config": str(lab.ssh_home / ".ssh" / "config"),
         "model": lab.model_path,
+        "bin": BIN,
+        "first": first,
+        "second": second,
         **{name: lab.nodes[name].private_address for name in ("w1", "w2")},
     }
-    taken = seconds(["sh", "-c", BY_HAND], environment, "")
+    taken = seconds(["sh", "-ec", script], environment, "")
     seconds(["sh", "-c", STOP_BY_HAND], environment, "")
     return taken
 

@@ -1,7 +1,8 @@
-"""What holds for every test: signals do what they do in a terminal, however the suite was started."""
+"""What holds for every test, however the suite was started."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Mapping
 from types import FrameType
@@ -18,3 +19,8 @@ def pytest_configure() -> None:
     for number, default in DEFAULTS.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, default)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests of the lab wait a third of their time."""
+    return (os.cpu_count() or 1) + 1

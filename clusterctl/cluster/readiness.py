@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from tenacity import AsyncRetrying, retry_if_exception_type, wait_exponential
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    retry_if_result,
+    stop_after_delay,
+    wait_exponential,
+    wait_fixed,
+)
 
 from clusterctl.cluster.failure import explain, read_log_tail
 from clusterctl.cluster.head_api import HeadApi, Health
@@ -21,6 +29,7 @@ from clusterctl.remote.transport import Transport
 
 TITLE = "wait until it serves"
 COMPLETION_TIMEOUT_S = 120.0
+GLANCE_S = 0.1
 
 
 class _Loading(ClusterctlError):
@@ -46,12 +55,15 @@ async def wait_until_serving(
     began_s = clock()
     patience = Patience(limits, began_s, began_s)
     policy = AsyncRetrying(
-        retry=retry_if_exception_type(_Loading), wait=wait_exponential(multiplier=0.1, max=2), reraise=True
+        retry=retry_if_exception_type(_Loading),
+        wait=wait_exponential(multiplier=0.25, max=2),
+        sleep=partial(_rest, api),
+        reraise=True,
     )
     async for attempt in policy:
         with attempt:
-            moved_bytes = await demand_alive(transports, cluster, [head, *workers])
-            health = await api.health()
+            alive = demand_alive(transports, cluster, [head, *workers])
+            moved_bytes, health = await asyncio.gather(alive, api.health())
             if health is Health.OK:
                 break
             log = await read_log_tail(transports[head], cluster, head)
@@ -70,6 +82,17 @@ async def wait_until_serving(
             hint=f"`clusterctl logs {head}` shows why",
             log=(await read_log_tail(transports[head], cluster, head))[-12:],
         )
+
+
+async def _rest(api: HeadApi, seconds: float) -> None:
+    """Rest for so long, or until the head is ready: asking it costs little, looking at every node does not."""
+    glances = AsyncRetrying(
+        retry=retry_if_result(lambda health: health is not Health.OK),
+        wait=wait_fixed(GLANCE_S),
+        stop=stop_after_delay(seconds),
+        retry_error_callback=lambda _: None,
+    )
+    await glances(api.health)
 
 
 def _not_ready(head: str, refusal: str) -> NotReady:

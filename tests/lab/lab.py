@@ -19,19 +19,23 @@ from tools.fetch import MODEL, fetch_all
 
 MODELS = "/models"
 
+# Neither the keys of whoever runs the tests, nor that every start of clusterctl compiles it anew.
+NOT_INHERITED = {"SSH_AUTH_SOCK", "PYTHONDONTWRITEBYTECODE"}
+
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
     """What a test asks of a node.
 
     `build` is a name of `tools.fetch.BUILDS`, seen at `bin_dir`; None leaves the node without llama.cpp.
-    `models` shows the model's folder at /models.
+    `aside` are builds at /opt/BUILD, where nobody looks for them. `models` shows the model's folder at /models.
     """
 
     name: str
     build: str | None = "b10434"
     bin_dir: str = "/opt/llama.cpp/bin"
     models: bool = False
+    aside: tuple[str, ...] = ()
 
 
 class Lab:
@@ -80,7 +84,7 @@ class Lab:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of the operator's commands: `subprocess.run([…], env=lab.environment)`."""
-        inherited = {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"}
+        inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
         return {**inherited, "HOME": str(self.ssh_home)}
 
     def ssh(self, node: str, command: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -131,10 +135,11 @@ class Lab:
 
 
 def _artifacts(spec: NodeSpec) -> list[str]:
-    return [*([spec.build] if spec.build else []), *(["model"] if spec.models else [])]
+    return [*([spec.build] if spec.build else []), *spec.aside, *(["model"] if spec.models else [])]
 
 
 def _mounts(spec: NodeSpec, artifacts: Mapping[str, Path]) -> list[Mount]:
     build = [Mount(artifacts[spec.build], spec.bin_dir)] if spec.build else []
+    aside = [Mount(artifacts[name], f"/opt/{name}") for name in spec.aside]
     models = [Mount(artifacts["model"].parent, MODELS)] if spec.models else []
-    return build + models
+    return build + aside + models

@@ -8,10 +8,10 @@ from tests.lab.conftest import MakeLab
 from tests.lab.lab import NodeSpec
 from tests.lab.operator import operator_of, remains
 
-CYCLES = 20
+CYCLES = 6
 
 
-def test_twenty_cycles_leave_no_process_no_port_and_no_file(make_lab: MakeLab, tmp_path: Path) -> None:
+def test_cycles_leave_no_process_no_port_and_no_file(make_lab: MakeLab, tmp_path: Path) -> None:
     lab = make_lab([NodeSpec("head", models=True), NodeSpec("worker")])
     operator = operator_of(lab, tmp_path, workers=["worker"])
     for number in range(CYCLES):
