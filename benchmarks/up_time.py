@@ -44,10 +44,10 @@ ssh -F "$config" head "$bin/llama-server --rpc $w1:50052,$w2:50052 --list-device
     until curl -sf http://127.0.0.1:8080/health >/dev/null; do sleep 0.1; done
     curl -sf http://127.0.0.1:8080/completion -d '{\\"prompt\\": \\"Hello\\", \\"n_predict\\": 1}' >/dev/null"
 """
-# Nine tokens with their probabilities after each of the two texts of sense.yaml.
+# As many tokens with their probabilities as clusterctl asks for, after each of the three texts of sense.yaml.
 ASK = """\
-for given in "$first" "$second"; do
-    printf '{"prompt": %s, "n_predict": 9, "n_probs": 20, "temperature": 0, "cache_prompt": false}' "$given" |
+for given in "$first" "$second" "$third"; do
+    printf '{"prompt": %s, "n_predict": 13, "n_probs": 20, "temperature": 0, "cache_prompt": false}' "$given" |
         ssh -F "$config" head 'curl -sf http://127.0.0.1:8080/completion -d @-' >/dev/null
 done
 """
@@ -74,7 +74,7 @@ def median(measure: Callable[[], float]) -> float:
 
 
 def by_hand(lab: Lab, script: str) -> float:
-    first, second = (json.dumps(passage.given) for passage in questions().passages)
+    first, second, third = (json.dumps(passage.given) for passage in questions().passages)
     environment = {
         **lab.environment,
         "config": str(lab.ssh_home / ".ssh" / "config"),
@@ -82,6 +82,7 @@ def by_hand(lab: Lab, script: str) -> float:
         "bin": BIN,
         "first": first,
         "second": second,
+        "third": third,
         **{name: lab.nodes[name].private_address for name in ("w1", "w2")},
     }
     taken = seconds(["sh", "-ec", script], environment, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clusterctl.cluster.examine import Examination
 from clusterctl.cluster.head_api import base_url
@@ -14,12 +14,12 @@ from clusterctl.cluster.plan import Plan
 from clusterctl.cluster.record import Record
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.skew import stated_build
-from clusterctl.cluster.standing import Standing
+from clusterctl.cluster.standing import Standing, processes_of
 from clusterctl.cluster.starting import Launch
 from clusterctl.cluster.steps import Tell
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
-from clusterctl.model import NodeCommand
+from clusterctl.model import NodeCommand, Role
 from clusterctl.remote.transport import Transport
 
 
@@ -28,7 +28,8 @@ class Options:
     """The options of `up`.
 
     `timeout_s` overrides the deadline that follows from the model's size. With `recovering`, the cluster must be
-    on record as wanted, and stays so although it could not be started: the next `recover` tries again. By
+    on record as wanted, and stays so although it could not be started: the next `recover` tries again. With
+    `demands_sense`, a cluster of which it can't be told whether it computes sense is a failure too. By
     `lock_token`, a second try finds the lock that the first could not give back.
     """
 
@@ -38,12 +39,16 @@ class Options:
     timeout_s: float | None = None
     stall_timeout_s: float = STALL_TIMEOUT_S
     recovering: bool = False
+    demands_sense: bool = False
     lock_token: str = field(default_factory=new_token)
 
 
 @dataclass(frozen=True, slots=True)
 class Bringup:
-    """What is known so far; every phase returns a new one."""
+    """What is known so far; every phase returns a new one.
+
+    `has_loaded`: its model was still loading when this run came, and has been waited for.
+    """
 
     inventory: Inventory
     recipe: Recipe
@@ -53,8 +58,10 @@ class Bringup:
     examination: Examination | None = None
     digest: str = ""
     standing: Standing = Standing.NOTHING
+    former: tuple[Member, ...] = ()
     models: Models | None = None
     plan: Plan | None = None
+    has_loaded: bool = False
 
     @property
     def fresh(self) -> bool:
@@ -85,13 +92,16 @@ class Bringup:
 
     @property
     def worker_names(self) -> tuple[str, ...]:
-        """The nodes whose workers the plan uses."""
-        return tuple(command.node for command in self.planned.workers)
+        """The nodes whose workers the plan uses; those on record, where the cluster was found as asked for."""
+        if self.plan is not None:
+            return tuple(command.node for command in self.plan.workers)
+        processes = processes_of(self.looked.facts)
+        return tuple(name for name, process in processes.items() if process.record.role is Role.WORKER)
 
     @property
     def has_workers(self) -> bool:
-        """Whether the plan uses workers; a head may serve alone."""
-        return bool(self.planned.workers)
+        """Whether there are any; a head may serve alone."""
+        return bool(self.worker_names)
 
     @property
     def url(self) -> str:
@@ -153,4 +163,9 @@ class Bringup:
             )
             for launch in launches
         )
-        return Membership(members, self.url, self.recipe.model.alias or self.recipe.name)
+        return replace(self.before, members=members, is_leaving=False)
+
+    @property
+    def before(self) -> Membership:
+        """What is on record until the cluster is brought up: at most what was left behind elsewhere."""
+        return Membership((), self.url, self.recipe.model.alias or self.recipe.name, True, self.former)

@@ -8,10 +8,10 @@ import httpx
 
 from clusterctl.cluster.head_api import HeadApi
 from clusterctl.cluster.references import keep_reference, read_reference
-from clusterctl.cluster.steps import Tell, telling
+from clusterctl.cluster.steps import Tell
 from clusterctl.errors import ClusterctlError, ComputesNonsense
 from clusterctl.llama.sense import Passage, Sense, Verdict, expected_logprob, judge, questions
-from clusterctl.model import Outcome
+from clusterctl.model import Outcome, Step
 
 TOKEN_TIMEOUT_S = 60.0
 
@@ -61,18 +61,18 @@ async def demand_sense(api: HeadApi, head: str, key: str | None, *, on_one_node:
         ComputesNonsense: if it computes garbage.
     """
     reference = None if on_one_node or key is None else read_reference(key)
-    with telling(tell, "ask whether it computes sense") as note:
-        sense = await sense_check(api, reference)
-        if sense.verdict is Verdict.BROKEN:
-            raise ComputesNonsense(
-                f"the cluster answers, but what it computes is wrong: {sense.detail}",
-                node=head,
-                hint="a device, a driver, a link or a damaged cache (`down --purge-cache`) spoils the numbers; "
-                "`clusterctl recover --bisect` leaves out one worker at a time to find it",
-            )
-        note.detail = sense.detail
-        if sense.verdict is Verdict.DOUBTFUL:
-            note.outcome, note.detail = Outcome.WARNING, f"can't tell: {sense.detail}"
+    sense = await sense_check(api, reference)
+    if sense.verdict is Verdict.BROKEN:
+        raise ComputesNonsense(
+            f"the cluster answers, but what it computes is wrong: {sense.detail}",
+            node=head,
+            hint="a device, a driver, a link or a damaged cache (`down --purge-cache`) spoils the numbers; "
+            "`clusterctl recover --bisect` leaves out one worker at a time to find it",
+        )
+    if sense.verdict is Verdict.SANE:
+        tell(Step("sense", Outcome.DONE, detail=sense.detail))
+    else:
+        tell(Step("sense", Outcome.WARNING, detail=f"can't tell: {sense.detail}"))
     if on_one_node and key is not None and sense.logprobs:
         keep_reference(key, sense.logprobs)
     return sense

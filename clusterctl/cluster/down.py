@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from clusterctl.cluster.enrolment import announce_end, forget
 from clusterctl.cluster.lock import LockFailed, holding
 from clusterctl.cluster.observation import Observation, observe
+from clusterctl.cluster.places import as_former, elsewhere
 from clusterctl.cluster.proof import prove_gone
 from clusterctl.cluster.session import Session, session
 from clusterctl.cluster.sight import Found, find_membership, orphans_of, programs_of
 from clusterctl.cluster.steps import Tell
-from clusterctl.cluster.stopping import purge_cache_of, stop_recorded
+from clusterctl.cluster.stopping import purge_cache_of, remove_damaged, stop_recorded
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, UsageError
 from clusterctl.model import Outcome, Role, Step
@@ -45,7 +46,8 @@ async def tear_down(
     """Stop everything of the cluster that its nodes have on record, or only the nodes named in `only`.
 
     `force` also stops workers whose head can't be reached, or is to stay, and orphans: running programs of this
-    cluster that no record of it counts. `purge_cache` removes the tensors that workers keep on disk.
+    cluster that no record of it counts; and it forgets those of `only` that are out of reach and not in the
+    inventory any more. `purge_cache` removes the tensors that workers keep on disk.
 
     Raises:
         LockHeld: if another command works on the cluster.
@@ -53,11 +55,13 @@ async def tear_down(
     """
     async with session(inventory, dry=dry) as opened, _locked(inventory, opened, tell):
         seen = await observe_members(inventory, opened)
-        _check_names(only, inventory, seen)
+        _check_names(only, opened, seen)
         spared = {} if force else orphans_of(seen, inventory.head.name)
         if not only:
             await announce_end(inventory, opened, seen)
         cleared = await clear(inventory, opened, seen, tell, force=force, only=only, spared=spared)
+        if force:
+            cleared = _without_lost(inventory, opened, cleared, only, tell)
         await forget(inventory, opened, seen, cleared.left, only)
         return await _purge_caches(inventory, opened, cleared, tell, only) if purge_cache else cleared
 
@@ -75,7 +79,8 @@ async def clear(
     """Stop what `seen` shows, but for what is spared, head first, and prove it. The caller holds the lock."""
     wanted = [name for name in programs_of(seen) if (not only or name in only) and name not in spared]
     found = {name: programs_of(seen)[name] for name in wanted}
-    left = {name: f"could not be reached: {error}" for name, error in opened.unreachable.items()}
+    lost = {name: error for name, error in opened.unreachable.items() if not only or name in only}
+    left = {name: _lost_reason(inventory, name, error) for name, error in lost.items()}
     left |= {name: _orphan_reason(item) for name, item in spared.items() if not only or name in only}
     heads = {name: item for name, item in found.items() if item.process.record.role is Role.HEAD}
     workers = {name: item for name, item in found.items() if item.process.record.role is Role.WORKER}
@@ -92,6 +97,12 @@ async def clear(
         if group is heads and stopped.failed and not force:
             left |= dict.fromkeys(workers, "its head could not be stopped")
             break
+    removed = await on_all(
+        {name: node for name, node in _damaged(seen).items() if not only or name in only},
+        lambda name, node: remove_damaged(opened.nodes[node], inventory.cluster, name, tell),
+    )
+    left |= {name: str(error) for name, error in removed.failed.items()}
+    changed = changed or any(removed.done.values())
     if not opened.dry:
         left |= await _prove(inventory, opened, {n: item for n, item in found.items() if n not in left}, tell)
     return Cleared(changed, left)
@@ -113,7 +124,7 @@ async def _purge_caches(
 
 async def _stop(inventory: Inventory, opened: Session, name: str, item: Found, tell: Tell) -> bool:
     transport, role = opened.nodes[item.node], item.process.record.role
-    return await stop_recorded(transport, inventory.cluster, name, role, tell)
+    return await stop_recorded(transport, inventory.cluster, item.process.record.node, role, tell, label=name)
 
 
 @asynccontextmanager
@@ -134,14 +145,15 @@ async def _locked(inventory: Inventory, opened: Session, tell: Tell) -> AsyncIte
 
 
 async def observe_members(inventory: Inventory, opened: Session) -> dict[str, Observation]:
-    """Look at every node of the inventory, and at those that only the head still knows as members."""
+    """Look at every node of the inventory, and where else members are that only the head still knows."""
     seen = await _observe_all(inventory, opened)
     membership = find_membership(seen, inventory.head.name)
-    known = {node.name for node in inventory.nodes}
-    if membership and (others := {m.name: m.destination for m in membership.members if m.name not in known}):
-        await opened.join(others)
+    if membership is None:
+        return seen
+    if places := elsewhere(membership, inventory, seen):
+        await opened.join(places)
         seen = await _observe_all(inventory, opened)
-    return seen
+    return as_former(seen, membership)
 
 
 async def _observe_all(inventory: Inventory, opened: Session) -> dict[str, Observation]:
@@ -150,10 +162,9 @@ async def _observe_all(inventory: Inventory, opened: Session) -> dict[str, Obser
     return dict(outcomes.done)
 
 
-def _check_names(only: Collection[str], inventory: Inventory, seen: Mapping[str, Observation]) -> None:
-    known = {node.name for node in inventory.nodes} | {
-        name for observation in seen.values() for name in observation.processes
-    }
+def _check_names(only: Collection[str], opened: Session, seen: Mapping[str, Observation]) -> None:
+    programs = {name for observation in seen.values() for name in (*observation.processes, *observation.damaged)}
+    known = programs | set(opened.nodes) | set(opened.unreachable)
     for name in sorted(set(only) - known):
         raise UsageError(f"no node is called `{name}`", hint=f"known are: {', '.join(sorted(known))}")
 
@@ -189,6 +200,30 @@ async def _prove(
         lambda name, item: prove_gone(opened.nodes[item.node], inventory.cluster, name, item.process, tell),
     )
     return {name: error.message for name, error in proven.failed.items()}
+
+
+def _without_lost(
+    inventory: Inventory, opened: Session, cleared: Cleared, only: Collection[str], tell: Tell
+) -> Cleared:
+    """Forget those asked for that are out of reach and in no inventory: machines that are gone for good."""
+    known = {node.name for node in inventory.nodes}
+    lost = (set(only) & set(opened.unreachable)) - known
+    for name in sorted(lost):
+        tell(Step("forget", Outcome.WARNING, name, detail="what it may still run has not been ended"))
+    return replace(cleared, left={name: reason for name, reason in cleared.left.items() if name not in lost})
+
+
+def _damaged(seen: Mapping[str, Observation]) -> dict[str, str]:
+    """The names of records that can't be read, each with a node that has it."""
+    found = {name: node for node, own in seen.items() for name in own.damaged}
+    return found | {name: name for name, own in seen.items() if name in own.damaged}
+
+
+def _lost_reason(inventory: Inventory, name: str, error: ClusterctlError) -> str:
+    if any(node.name == name for node in inventory.nodes):
+        return f"could not be reached: {error}"
+    forgetting = f"if it is gone for good, `clusterctl down --node {name} --force` forgets it"
+    return f"could not be reached: {error}; {forgetting}"
 
 
 def _orphan_reason(orphan: Found) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from clusterctl.cluster.membership import Membership
 from clusterctl.cluster.observation import Observation
+from clusterctl.cluster.places import place_of
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.sight import find_keeper, find_membership
 from clusterctl.config.inventory import Inventory
@@ -50,10 +51,21 @@ async def forget(
     """Keep on record only what is left; nodes that could not be reached stay in it."""
     membership = find_membership(seen, inventory.head.name)
     if membership is None:
+        if not left:
+            await _drop_damaged(inventory, opened, seen)
         return
-    gone = {member.name for member in membership.members if member.name not in left}
-    remaining = membership.without(gone & set(only) if only else gone)
+    everyone = (*membership.members, *membership.former)
+    names = {member.name: {member.name, place_of(member, inventory)} for member in everyone}
+    gone = {name for name, own in names.items() if own.isdisjoint(left) and not (only and own.isdisjoint(only))}
+    remaining = membership.without(gone)
     await _keep(inventory, opened, seen, replace(remaining, is_leaving=remaining.is_leaving or not only))
+
+
+async def _drop_damaged(inventory: Inventory, opened: Session, seen: Mapping[str, Observation]) -> None:
+    """Remove what can't be read any more, as after a loss of power."""
+    for name, observation in seen.items():
+        if observation.membership is not None:
+            await opened.nodes[name].run(commands.record(inventory.cluster, ""))
 
 
 async def _keep(
@@ -61,5 +73,4 @@ async def _keep(
 ) -> None:
     keeper = find_keeper(seen, inventory.head.name)
     if keeper is not None:
-        text = membership.to_json() if membership.members else ""
-        await opened.nodes[keeper].run(commands.record(inventory.cluster, text))
+        await opened.nodes[keeper].run(commands.record(inventory.cluster, membership.to_json()))

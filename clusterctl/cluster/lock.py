@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from clusterctl.errors import ClusterctlError, CommandTimeout, LockHeld
+from clusterctl.errors import ClusterctlError, CommandTimeout, LockHeld, StartFailed
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
@@ -25,7 +25,7 @@ BEAT_S = 10
 FRESH_S = 2
 
 
-class LockFailed(ClusterctlError):
+class LockFailed(StartFailed):
     """The lock can't be made: nobody has it, and nobody can."""
 
 

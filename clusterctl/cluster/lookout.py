@@ -10,9 +10,10 @@ from typing import Generic, TypeVar
 
 from clusterctl.cluster.failure import find_cause
 from clusterctl.cluster.head_api import HeadApi, Health, head_api
-from clusterctl.cluster.membership import Membership, targets_of
+from clusterctl.cluster.membership import targets_of
 from clusterctl.cluster.node_memory import NodeMemory, read_memory
 from clusterctl.cluster.observation import Observation, observe
+from clusterctl.cluster.places import elsewhere
 from clusterctl.cluster.prober import Prober
 from clusterctl.cluster.progress import DEADLINE_S, Verdict
 from clusterctl.cluster.record import Record
@@ -110,7 +111,7 @@ class Lookout:
     async def _look_at_programs(self) -> Sight:
         seen = await self._observe(self._nodes)
         sight = Sight(self._inventory.head.name, seen)
-        strangers = self._strangers(sight.membership)
+        strangers = self._strangers(sight)
         if strangers:
             self._targets |= strangers
             await self._opened.join(strangers)
@@ -127,10 +128,12 @@ class Lookout:
             self._opened.unreachable[name] = error
         return dict(outcomes.done)
 
-    def _strangers(self, membership: Membership | None) -> dict[str, Destination | None]:
-        """Members that the inventory does not name any more."""
-        members = membership.members if membership else ()
-        return {member.name: member.destination for member in members if member.name not in self._targets}
+    def _strangers(self, sight: Sight) -> dict[str, Destination | None]:
+        """Members to which the inventory does not lead any more; what was left of former ones serves nobody."""
+        if sight.membership is None:
+            return {}
+        places = elsewhere(replace(sight.membership, former=()), self._inventory, sight.seen)
+        return {place: destination for place, destination in places.items() if place not in self._targets}
 
     def _reconnect(self) -> None:
         lost = {name: self._targets[name] for name in self._opened.unreachable}

@@ -24,12 +24,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """All members, and what they serve; `is_leaving` once a `down` of the whole has begun."""
+    """All members, and what they serve; `is_leaving` once a `down` of the whole has begun.
+
+    `former` are those on which something was left when the cluster was brought up anew without them; they are
+    called `NAME@HOST`.
+    """
 
     members: tuple[Member, ...]
     url: str
     alias: str
     is_leaving: bool = False
+    former: tuple[Member, ...] = ()
 
     @property
     def is_wanted(self) -> bool:
@@ -37,13 +42,14 @@ class Membership:
         return not self.is_leaving and any(member.role is Role.HEAD for member in self.members)
 
     def to_json(self) -> str:
-        """The text kept on the head."""
-        return json.dumps(asdict(self))
+        """The text kept on the head; empty once nobody is left."""
+        return json.dumps(asdict(self)) if self.members or self.former else ""
 
     def without(self, gone: set[str]) -> Membership:
         """The membership that is left once the nodes named in `gone` are clean."""
-        left = tuple(member for member in self.members if member.name not in gone)
-        return replace(self, members=left)
+        members = tuple(member for member in self.members if member.name not in gone)
+        former = tuple(member for member in self.former if member.name not in gone)
+        return replace(self, members=members, former=former)
 
 
 def parse_membership(text: str | None) -> Membership | None:
@@ -51,7 +57,8 @@ def parse_membership(text: str | None) -> Membership | None:
     try:
         raw = json.loads(text or "")
         members = tuple(_member(member) for member in raw["members"])
-        return Membership(members, raw["url"], raw["alias"], raw.get("is_leaving") is True)
+        former = tuple(_member(member) for member in raw.get("former", ()))
+        return Membership(members, raw["url"], raw["alias"], raw.get("is_leaving") is True, former)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 

@@ -50,7 +50,7 @@ class Observation:
     """System, sockets, and clusterctl's own records on a node. `membership` and `lock` are the head's texts.
 
     `vitals` are those of the processes on record, by name. `moved_bytes` is what each of them has read, holds
-    and sent, in all; only those known are in it.
+    and sent, in all; only those known are in it. `damaged` are the names of records that can't be read.
     """
 
     node: str
@@ -62,6 +62,7 @@ class Observation:
     lock: str | None
     moved_bytes: Mapping[str, int] = field(default_factory=dict)
     vitals: Mapping[str, Vitals] = field(default_factory=dict)
+    damaged: tuple[str, ...] = ()
 
     def process(self, node: str) -> Process | None:
         """The record that this machine keeps for `node`, if any."""
@@ -106,10 +107,10 @@ async def ask(transport: Transport, command: Command) -> Mapping[str, Section]:
 
 def parse_observation(node: str, sections: Mapping[str, Section]) -> Observation:
     """Read the sections that `observe` and `probe` share."""
-    processes = {
-        name.removeprefix("record:"): process
+    records = {
+        name.removeprefix("record:"): parse_process(section.text)
         for name, section in sections.items()
-        if name.startswith("record:") and (process := parse_process(section.text))
+        if name.startswith("record:")
     }
     holders = {
         port: tuple(_holders(port, section))
@@ -121,11 +122,12 @@ def parse_observation(node: str, sections: Mapping[str, Section]) -> Observation
         system=parse_system(node, sections["system"].lines),
         sockets=parse_sockets(sections["sockets"].text),
         holders=holders,
-        processes=processes,
+        processes={name: process for name, process in records.items() if process},
         membership=sections["cluster"].text if "cluster" in sections else None,
         lock=sections["lock"].text if "lock" in sections else None,
         moved_bytes=dict(_moved_bytes(sections)),
         vitals=dict(_vitals(sections)),
+        damaged=tuple(name for name, process in records.items() if process is None),
     )
 
 

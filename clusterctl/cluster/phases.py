@@ -46,6 +46,9 @@ async def run_phases(phases: Sequence[Phase[Context]], context: Context, tell: T
 
 async def _undo(entered: Sequence[Phase[Context]], context: Context, tell: Tell, error: BaseException) -> None:
     waiting = [(phase.title, phase.undo) for phase in entered if phase.undo is not None]
+    if waiting and isinstance(error, asyncio.CancelledError):
+        detail = "what this run has started is being undone; a second interrupt leaves it as it is"
+        tell(Step("interrupted", Outcome.WARNING, detail=detail))
     while waiting:
         title, undo = waiting[-1]
         try:

@@ -37,7 +37,7 @@ async def prove_gone(transport: Transport, cluster: str, name: str, process: Pro
     record = process.record
     with telling(tell, f"prove that the {record.role} is gone", name) as note:
         seen = await observe(transport, cluster, (record.port,))
-        if seen.process(name):
+        if seen.process(record.node):
             raise Degraded("its record is still there", node=name)
         if _holds_port(seen, process):
             raise Degraded(f"port {record.port} is still open", node=name)

@@ -46,7 +46,7 @@ class Recovery:
 
         The cluster stays on record if this fails, for it is meant to be up.
         """
-        tell(Step("cause", Outcome.DONE, seen.culprit, detail=seen.cause))
+        tell(Step("cause", Outcome.DONE, seen.culprit, detail=seen.cause.removeprefix(f"{seen.culprit}: ")))
         options = replace(self.options, recovering=True, replace=seen.verdict is Verdict.BROKEN)
         return await bring_up(self.inventory, self.recipe, options, tell)
 

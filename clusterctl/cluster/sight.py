@@ -154,4 +154,7 @@ def orphans_of(seen: Mapping[str, Observation], head: str) -> dict[str, Found]:
     if head not in seen and membership is None:
         return {}
     members = {member.name for member in membership.members} if membership else set()
+    for former in membership.former if membership else ():
+        # It may be a node of the inventory again, and then has its own name.
+        members |= {former.name, former.name.partition("@")[0]}
     return {n: found for n, found in programs_of(seen).items() if found.process.runs and n not in members}

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.membership import parse_membership
+from clusterctl.cluster.places import place_of
 from clusterctl.cluster.record import Process
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
@@ -18,8 +19,8 @@ _UNIMPORTANT_RECIPE_KEYS = {"source", "expect"}
 
 
 class Standing(StrEnum):
-    """Nothing runs; only remains without a head, or of a `down`; the very cluster asked for; it, but broken;
-    another one.
+    """Nothing is there; only remains without a head, or of a `down`; the very cluster asked for; it, but broken;
+    another one, or one that was elsewhere.
     """
 
     NOTHING = "nothing"
@@ -59,11 +60,13 @@ def standing_of(inventory: Inventory, facts: Mapping[str, NodeFacts], digest: st
     head = processes.get(inventory.head.name)
     membership = parse_membership(facts[inventory.head.name].observation.membership)
     if head is None or not head.runs or (membership is not None and membership.is_leaving):
-        return Standing.REMAINS if processes else Standing.NOTHING
+        return Standing.REMAINS if processes or membership is not None else Standing.NOTHING
     if head.record.inputs != digest:
         return Standing.OTHER
     if membership is None:
         return Standing.BROKEN
+    if any(m.name not in processes and place_of(m, inventory) != m.name for m in membership.members):
+        return Standing.OTHER
     members = [processes.get(member.name) for member in membership.members]
     whole = all(process and process.runs and process.record.inputs == digest for process in members)
     return Standing.SAME if members and whole else Standing.BROKEN

@@ -14,7 +14,7 @@ from clusterctl.cluster.lookout import Lookout, looking_out
 from clusterctl.cluster.membership import Member
 from clusterctl.cluster.node_memory import NodeMemory
 from clusterctl.cluster.progress import DEADLINE_S, Verdict
-from clusterctl.cluster.running_head import url_of
+from clusterctl.cluster.running_head import access_of, url_of
 from clusterctl.cluster.sight import Found, Sight
 from clusterctl.cluster.status_problems import problems_of
 from clusterctl.config.inventory import Inventory
@@ -95,6 +95,7 @@ def _head_status(sight: Sight) -> HeadStatus:
         resident_mib=_resident_mib(sight, name),
         device_mib=_device_mib(sight.memory.get(node), process.pid),
         device_memory=_cards(sight.memory.get(node)),
+        access=access_of(process.record),
     )
 
 
@@ -102,7 +103,8 @@ def _worker_status(sight: Sight, member: Member) -> WorkerStatus:
     endpoint = f"{member.address}:{member.port}"
     found = sight.programs.get(member.name)
     observation = sight.seen.get(found.node if found else member.name)
-    if observation is None:
+    was_elsewhere = any(place.startswith(f"{member.name}@") for place in sight.unreachable)
+    if observation is None or (found is None and was_elsewhere):
         return WorkerStatus(member.name, endpoint, state="unreachable")
     if found is None or not found.process.runs:
         return WorkerStatus(member.name, endpoint, state="stopped")

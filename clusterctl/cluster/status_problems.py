@@ -29,6 +29,7 @@ def problems_of(sight: Sight, head: HeadStatus, workers: tuple[WorkerStatus, ...
             yield from _worker_problems(sight, head, worker)
     yield from _progress_problems(sight)
     yield from _orphan_problems(sight)
+    yield from _record_problems(sight)
     if sight.membership is not None and sight.membership.is_leaving:
         yield Problem(
             "down-unfinished",
@@ -40,9 +41,9 @@ def problems_of(sight: Sight, head: HeadStatus, workers: tuple[WorkerStatus, ...
 
 def _head_problems(sight: Sight, head: HeadStatus, *, workers_run: bool) -> Iterator[Problem]:
     if head.pid is None and head.health == "stopped":
-        but = ", but workers do" if workers_run else ""
+        but = "; workers still run" if workers_run else ""
         death = _death(sight, sight.head_process)
-        yield _error("head-stopped", f"{head.node}: the head does not run{but}{death}", ANEW)
+        yield _error("head-stopped", f"{head.node}: the head does not run{death}{but}", ANEW)
     if head.pid is not None and head.node in sight.suspended:
         yield _suspended(head.node, "head", head.pid)
     elif head.health == Health.NO_ANSWER:
@@ -82,7 +83,7 @@ def _worker_problems(sight: Sight, head: HeadStatus, worker: WorkerStatus) -> It
         found = sight.programs.get(worker.node)
         death = _death(sight, found.process if found else None)
         so = "; the next request ends the head" if head.pid else ""
-        yield _error("worker-stopped", f"{worker.node}: the worker is gone{so}{death}", ANEW)
+        yield _error("worker-stopped", f"{worker.node}: the worker is gone{death}{so}", ANEW)
     elif worker.state == "suspended" and worker.pid is not None:
         yield _suspended(worker.node, "worker", worker.pid)
     elif worker.state == "idle" and head.health == Health.OK:
@@ -131,6 +132,23 @@ def _orphan_problems(sight: Sight) -> Iterator[Problem]:
             f"{name}: a {record.role} of this cluster (pid {found.process.pid}) runs on {found.node}, left from a "
             f"run of {record.owner} at {record.started_at} that is not on record",
             "`clusterctl down --force` ends it",
+        )
+
+
+def _record_problems(sight: Sight) -> Iterator[Problem]:
+    for former in sight.membership.former if sight.membership else ():
+        yield Problem(
+            "left-behind",
+            Severity.WARNING,
+            f"{former.name}: what this cluster ran there could not be ended, and may still run",
+            f"`clusterctl down --node {former.name}` ends it once it can be reached; --force forgets it",
+        )
+    for name in sorted({name for observation in sight.seen.values() for name in observation.damaged}):
+        yield Problem(
+            "record-damaged",
+            Severity.WARNING,
+            f"{name}: the record of its program can't be read",
+            "`clusterctl down` ends the program, if it runs, and removes the record",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ def telling(tell: Tell, title: str, node: str | None = None, outcome: Outcome = 
         yield note
     except BaseException as error:
         reason = error.message if isinstance(error, ClusterctlError) else str(error)
+        if isinstance(error, asyncio.CancelledError):
+            reason = "interrupted"
         tell(Step(title, Outcome.FAILED, node, time.monotonic() - began, reason.partition("\n")[0]))
         raise
     tell(Step(title, note.outcome, node, time.monotonic() - began, note.detail))

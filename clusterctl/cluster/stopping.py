@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clusterctl.cluster.steps import Tell, telling
+from clusterctl.cluster.steps import Note, Tell, telling
 from clusterctl.errors import Degraded
 from clusterctl.model import Outcome, Role
 from clusterctl.remote import commands
@@ -15,27 +15,45 @@ KILL_ALLOWANCE_S = 30
 PURGE_TIMEOUT_S = 600.0
 
 
-async def stop_recorded(transport: Transport, cluster: str, node: str, role: Role, tell: Tell) -> bool:
+async def stop_recorded(
+    transport: Transport, cluster: str, node: str, role: Role, tell: Tell, label: str | None = None
+) -> bool:
     """End the program that the machine's record for `node` names; return whether there was anything to do.
+
+    `label` is what to call it, if not as the node.
 
     Raises:
         Degraded: if the process is still there after SIGKILL, as one stuck in a driver may be.
         NodeUnreachable: if the node is gone.
     """
-    grace_s = GRACE_S[role]
-    with telling(tell, f"stop the {role}", node) as note:
-        output = await transport.run(
-            commands.stop(cluster, node, grace_s=grace_s), timeout_s=grace_s + KILL_ALLOWANCE_S
+    with telling(tell, f"stop the {role}", label or node) as note:
+        return await _end(transport, cluster, node, GRACE_S[role], note)
+
+
+async def remove_damaged(transport: Transport, cluster: str, node: str, tell: Tell) -> bool:
+    """Remove a record that can't be read, after its program if that runs; return whether there was anything to do.
+
+    Raises:
+        Degraded: if the process is still there after SIGKILL.
+        NodeUnreachable: if the node is gone.
+    """
+    with telling(tell, "remove a damaged record", node) as note:
+        return await _end(transport, cluster, node, max(GRACE_S.values()), note)
+
+
+async def _end(transport: Transport, cluster: str, node: str, grace_s: int, note: Note) -> bool:
+    output = await transport.run(
+        commands.stop(cluster, node, grace_s=grace_s), timeout_s=grace_s + KILL_ALLOWANCE_S
+    )
+    word = "recorded" if output.recorded else output.stdout.decode(errors="replace").strip()
+    note.outcome, note.detail = _OUTCOMES.get(word, (Outcome.DONE, word))
+    if word == "stuck":
+        raise Degraded(
+            "the process does not end, not even by SIGKILL",
+            node=transport.node,
+            hint="it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
         )
-        word = "recorded" if output.recorded else output.stdout.decode(errors="replace").strip()
-        note.outcome, note.detail = _OUTCOMES.get(word, (Outcome.DONE, word))
-        if word == "stuck":
-            raise Degraded(
-                "the process does not end, not even by SIGKILL",
-                node=node,
-                hint="it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
-            )
-        return word != "absent"
+    return word != "absent"
 
 
 async def purge_cache_of(transport: Transport, cluster: str, tell: Tell) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from clusterctl.cluster.bringup import Bringup, Options
 from clusterctl.cluster.cache_check import drop_damaged_caches
@@ -11,40 +11,45 @@ from clusterctl.cluster.canary import demand_sense
 from clusterctl.cluster.down import clear, observe_members
 from clusterctl.cluster.enrolment import demand_wanted, forget
 from clusterctl.cluster.examine import demand_fitness, examine
+from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.known_faults import demand_no_known_fault, find_known_faults
 from clusterctl.cluster.launch import endpoints_of, head_command, head_settings
 from clusterctl.cluster.lock import holding
 from clusterctl.cluster.model_file import read_models
 from clusterctl.cluster.patience import Limits, load_deadline_s
 from clusterctl.cluster.phases import Phase, run_phases
+from clusterctl.cluster.places import left_behind
 from clusterctl.cluster.plan import make_plan
 from clusterctl.cluster.readiness import TITLE, demand_alive, demand_buffers, wait_until_serving
 from clusterctl.cluster.references import reference_key
 from clusterctl.cluster.rpc_probe import Hello
-from clusterctl.cluster.running_head import open_running_head
+from clusterctl.cluster.running_head import access_of, open_running_head
 from clusterctl.cluster.session import session
-from clusterctl.cluster.standing import Standing, inputs_digest, processes_of, standing_of
+from clusterctl.cluster.sight import find_membership
+from clusterctl.cluster.standing import Standing, inputs_digest, standing_of
 from clusterctl.cluster.starting import Launch, start
 from clusterctl.cluster.steps import Tell, telling
 from clusterctl.cluster.stopping import stop_recorded
 from clusterctl.cluster.verify import match_devices, see_devices, verify_worker
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
-from clusterctl.errors import Degraded, StartFailed, raise_all
+from clusterctl.errors import ComputesNonsense, Degraded, StartFailed, raise_all
 from clusterctl.llama.sense import Verdict
 from clusterctl.llama.wire import RpcProtocol
-from clusterctl.model import Outcome, Role, Severity, Step
+from clusterctl.model import Outcome, Severity, Step
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
+from clusterctl.reports import Access
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What `up` did: whether anything changed, and where the cluster serves."""
+    """What `up` did: whether anything changed, where the cluster serves, and what its clients need."""
 
     changed: bool
     url: str
     transcript: Sequence[str] = ()
+    access: Access = field(default_factory=Access)
 
 
 async def bring_up(
@@ -65,7 +70,8 @@ async def bring_up(
             opened.guard(lease.demand)
             begun = Bringup(inventory, recipe, options, opened, tell)
             done = await run_phases(PHASES, begun, tell)
-        return Brought(done.fresh, done.url, [f"{node}: {command.line()}" for node, command in opened.transcript])
+        transcript = [f"{node}: {command.line()}" for node, command in opened.transcript]
+        return Brought(done.fresh, done.url, transcript, access_of(done.head_record))
 
 
 async def _look(context: Bringup) -> Bringup:
@@ -97,7 +103,7 @@ def _refuse_to_replace(inventory: Inventory, standing: Standing) -> None:
         raise Degraded(
             "this cluster runs already, but not all of it",
             node=inventory.head.name,
-            hint="`clusterctl status` shows what is missing; `clusterctl up --replace` starts it anew",
+            hint="`clusterctl recover` brings it back; `clusterctl status` shows what is missing",
         )
 
 
@@ -107,6 +113,9 @@ async def _clear(context: Bringup) -> Bringup:
     cleared = await clear(context.inventory, context.opened, seen, context.tell)
     if not context.options.recovering:
         await forget(context.inventory, context.opened, seen, cleared.left)
+    membership = find_membership(seen, context.inventory.head.name)
+    if membership is not None:
+        context = replace(context, former=left_behind(membership, context.inventory, cleared.left))
     known = {node.name for node in context.inventory.nodes}
     raise_all([Degraded(reason, node=name) for name, reason in cleared.left.items() if name in known])
     for name, reason in cleared.left.items():
@@ -156,7 +165,7 @@ async def _enrol(context: Bringup) -> Bringup:
 async def _forget(context: Bringup) -> None:
     if context.options.recovering:
         return
-    await context.head.run(commands.record(context.cluster, ""))
+    await context.head.run(commands.record(context.cluster, context.before.to_json()))
 
 
 async def _start_workers(context: Bringup) -> Bringup:
@@ -211,20 +220,18 @@ async def _stop_head(context: Bringup) -> None:
 
 async def _wait(context: Bringup) -> Bringup:
     head = context.inventory.head.name
-    workers = [n for n, p in processes_of(context.looked.facts).items() if p.record.role is Role.WORKER]
-    if context.plan is not None:
-        workers = list(context.worker_names)
+    nodes, workers = context.opened.nodes, context.worker_names
     async with open_running_head(context.head, context.head_record) as api:
-        await wait_until_serving(
-            context.opened.nodes, context.cluster, head, workers, api, context.tell, _limits(context)
-        )
+        has_loaded = context.fresh or await api.health() is not Health.OK
+        await wait_until_serving(nodes, context.cluster, head, workers, api, context.tell, _limits(context))
     if context.plan is not None and context.has_workers:
         held = await demand_buffers(context.head, context.cluster, context.plan.split)
         context.tell(Step("weights", Outcome.DONE, detail=held))
+    if has_loaded:
         caching = [node.name for node in context.inventory.workers if node.rpc.cache]
-        names = [name for name in context.worker_names if name in caching]
-        await drop_damaged_caches(context.opened.nodes, context.cluster, names, context.tell)
-    return context
+        names = [name for name in workers if name in caching]
+        await drop_damaged_caches(nodes, context.cluster, names, context.tell)
+    return replace(context, has_loaded=has_loaded)
 
 
 async def _ask_for_sense(context: Bringup) -> Bringup:
@@ -236,6 +243,8 @@ async def _ask_for_sense(context: Bringup) -> Bringup:
     if sense.verdict is Verdict.DOUBTFUL:
         # A head that does not answer may have lost a worker just now.
         await demand_alive(context.opened.nodes, context.cluster, [head, *context.worker_names])
+        if context.options.demands_sense:
+            raise ComputesNonsense(f"whether it computes sense can't be told: {sense.detail}", node=head)
     return context
 
 
@@ -274,5 +283,5 @@ PHASES: Sequence[Phase[Bringup]] = (
     Phase("verify the workers", _verify_workers, needed=lambda c: c.fresh and c.has_workers and c.real),
     Phase("start the head", _start_head, _stop_head, needed=lambda c: c.fresh),
     Phase(TITLE, _wait, needed=lambda c: c.options.wait and c.real),
-    Phase("see that it computes sense", _ask_for_sense, needed=lambda c: c.fresh and c.options.wait and c.real),
+    Phase("see that it computes sense", _ask_for_sense, needed=lambda c: c.has_loaded),
 )

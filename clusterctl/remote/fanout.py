@@ -29,8 +29,11 @@ class Outcomes(Generic[Result]):
 async def on_all(items: Mapping[str, Item], work: Callable[[str, Item], Awaitable[Result]]) -> Outcomes[Result]:
     """Run `work` for every item at once and wait for all of them, whatever becomes of the others.
 
+    The items are those of the beginning, although nodes may be lost or found meanwhile.
+
     Errors that clusterctl did not foresee are raised as they are, after the others have finished.
     """
+    items = dict(items)
     results = await asyncio.gather(*(work(name, item) for name, item in items.items()), return_exceptions=True)
     by_name = dict(zip(items, results, strict=True))
     for result in results:

@@ -55,7 +55,7 @@ class Transport(ABC):
             NodeUnreachable: if the connection is gone.
             CommandTimeout: after `timeout_s` seconds; what became of the command is unknown then.
         """
-        work = asyncio.ensure_future(self._in_time(command, self._execute(command), timeout_s))
+        work = asyncio.ensure_future(self._in_time(command, lambda: self._execute(command), timeout_s))
         if command.effect is Effect.READ:
             return await work
         try:
@@ -65,10 +65,12 @@ class Transport(ABC):
             work.exception()  # else asyncio would print it as never looked at
             raise
 
-    async def _in_time(self, command: Command, work: Coroutine[Any, Any, Output], timeout_s: float) -> Output:
+    async def _in_time(
+        self, command: Command, work: Callable[[], Coroutine[Any, Any, Output]], timeout_s: float
+    ) -> Output:
         try:
             async with asyncio.timeout(timeout_s):
-                return await work
+                return await work()
         except TimeoutError as error:
             raise CommandTimeout(
                 f"`{command.script}` did not finish within {timeout_s:g} s",
@@ -88,7 +90,7 @@ class Transport(ABC):
             NodeUnreachable: if the connection is gone.
             CommandTimeout: after `timeout_s` seconds.
         """
-        return await self._in_time(command, self._feed(command, chunks, hear), timeout_s)
+        return await self._in_time(command, lambda: self._feed(command, chunks, hear), timeout_s)
 
     @abstractmethod
     async def _feed(self, command: Command, chunks: AsyncIterator[bytes], hear: Callable[[bytes], None]) -> Output:

@@ -14,6 +14,7 @@ from clusterctl.llama.sense import Sense, Verdict
 from clusterctl.remote.local import LocalTransport
 from tests.lab.conftest import MakeLab
 from tests.lab.lab import Lab, NodeSpec
+from tests.lab.node import Node
 from tests.lab.operator import HTTP_PORT, Operator, operator_of, remains
 from tests.lab.test_lab_itself import wait_until
 
@@ -63,9 +64,9 @@ def sense_of(operator: Operator, reference: Sense | None = None) -> Sense:
     return sense
 
 
-def spoil_cache(lab: Lab, every: int, mask: int) -> None:
+def spoil_cache(node: Node, every: int, mask: int) -> None:
     """Flip bits of every so many bytes, as a failing disk does in some; llama.cpp reads it without looking."""
-    (tensor,) = (lab.nodes["worker"].home / CACHE / "rpc").iterdir()
+    (tensor,) = (node.home / CACHE / "rpc").iterdir()
     spoilt = bytearray(tensor.read_bytes())
     spoilt[::every] = bytes(byte ^ mask for byte in spoilt[::every])
     tensor.write_bytes(spoilt)
@@ -89,7 +90,7 @@ def test_a_cluster_gives_the_probabilities_of_one_node_to_three_decimals(
 
 
 def test_a_worker_with_spoilt_weights_raises_no_error_and_is_found_out(lab: Lab, cached: Operator) -> None:
-    spoil_cache(lab, every=97, mask=0x10)
+    spoil_cache(lab.nodes["worker"], every=97, mask=0x10)
     sense = sense_of(cached)
     assert sense.verdict is Verdict.BROKEN
     assert sense.mean_logprob is not None
@@ -97,7 +98,7 @@ def test_a_worker_with_spoilt_weights_raises_no_error_and_is_found_out(lab: Lab,
 
 
 def test_a_little_damage_is_found_out_by_the_reference(lab: Lab, cached: Operator, alone: Sense) -> None:
-    spoil_cache(lab, every=5000, mask=0xFF)
+    spoil_cache(lab.nodes["worker"], every=5000, mask=0xFF)
     sense = sense_of(cached, alone)
     assert sense.verdict is Verdict.BROKEN
     assert "from this model on one node" in sense.detail

@@ -51,7 +51,7 @@ def test_a_full_disk_of_the_head_stops_up_and_not_down(lab: Lab, operator: Opera
         operator.succeed("up")
         fill(head, "/root/.local")
         refused = operator.run("up", "--replace")
-        assert refused.exit_code == 1
+        assert refused.exit_code == 6
         assert "could not take the cluster's lock" in refused.stderr
         assert "look at free disk space" in refused.stderr
         assert operator.status()["state"] == "up"

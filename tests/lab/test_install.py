@@ -17,7 +17,7 @@ from threading import Thread
 import httpx
 import pytest
 
-from clusterctl.install.site import ROOT
+from clusterctl.cluster.installed import ROOT
 from tests.lab.conftest import MakeLab
 from tests.lab.lab import Lab, NodeSpec
 from tests.lab.node import Node

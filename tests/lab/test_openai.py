@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import jsonschema
 import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
@@ -56,6 +57,22 @@ def url(operator: Operator) -> Iterator[str]:
         assert document["wants_key"] is True
         yield f"{document['url']}/v1"
         assert connecting.interrupt().exit_code == 0
+
+
+def test_the_question_that_status_prints_is_answered_on_the_head(operator: Operator) -> None:
+    shown = operator.succeed("status").stdout
+    question, _, where = shown.partition("ask it:\n")[2].partition("API_KEY is")
+    assert where.split() == ["a", "line", "of", KEY_FILE, "on", "head"]
+    answer = operator.lab.ssh("head", f"API_KEY=$(cat {KEY_FILE})\n{question}")
+    assert json.loads(answer.stdout)["choices"]
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["status"], ["up"], ["logs", "-n", "3"]], ids=lambda words: words[0]
+)
+def test_a_document_of_a_real_cluster_is_what_its_schema_says(command: list[str], operator: Operator) -> None:
+    schema = operator.succeed("schema", command[0]).document
+    jsonschema.validate(operator.succeed(*command, "--json").document, schema, jsonschema.Draft202012Validator)
 
 
 @pytest.fixture

@@ -106,9 +106,11 @@ def test_a_dead_worker_that_left_the_inventory_does_not_stop_a_replacement(lab: 
     replaced = shrunk.succeed("up", "--replace")
     assert "clear what is left  worker  failed" in replaced.stderr
     assert shrunk.status()["state"] == "up"
-    shrunk.succeed("down")
+    kept = shrunk.run("down")
+    assert kept.exit_code == 9
+    assert "worker@worker: could not be reached" in kept.stdout
     lab.nodes["worker"].power_on()
-    operator.succeed("down")
+    shrunk.succeed("down")
 
 
 def test_another_machine_without_the_worker_in_its_inventory_takes_all_down(

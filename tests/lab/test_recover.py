@@ -88,7 +88,7 @@ def test_the_head_goes_down_first_and_comes_up_last_and_the_cause_is_shown(up: O
     kill(up.lab.nodes["left"], WORKER)
     before = programs(up)
     done = up.succeed("recover")
-    assert "cause  left  left: the worker is gone" in done.stderr
+    assert "cause  left  the worker is gone" in done.stderr
     steps = ("cause", "stop the head", "stop the worker", "judge builds", "start the worker", "start the head")
     positions = order(done.stderr, *steps)
     assert positions == sorted(positions)

@@ -11,6 +11,8 @@ from tests.lab.lab import Lab, NodeSpec
 from tests.lab.operator import HTTP_PORT, Operator, operator_of, remains
 from tests.lab.test_lab_itself import wait_until
 
+SLOW_MBIT = 4
+
 
 @pytest.fixture(scope="module")
 def lab(make_lab: MakeLab) -> Lab:
@@ -74,10 +76,18 @@ def test_a_worker_with_a_cache_keeps_it_in_the_clusters_own_directory(lab: Lab, 
 
 
 def test_without_waiting_the_cluster_is_loading_and_then_up(operator: Operator) -> None:
+    worker = operator.lab.nodes["worker"]
+    worker.limit_link(SLOW_MBIT, ["private"])
     operator.succeed("up", "--no-wait")
-    assert operator.status()["state"] in ("loading", "up")
-    assert operator.succeed("up", "--json").document["changed"] is False
+    wait_until(lambda: operator.status()["state"] == "loading")
+    with operator.running("up", "--json") as waiting:
+        waiting.wait_for("look at the nodes")
+        worker.restore_link(["private"])
+        waited = waiting.finish()
+    assert waited.document["changed"] is False
+    assert "see that it computes sense" in waited.stderr
     assert operator.status()["state"] == "up"
+    assert "see that it computes sense" not in operator.succeed("up").stderr
     operator.succeed("down")
 
 

@@ -112,6 +112,7 @@ async def test_an_interrupt_undoes_too(recorder: Recorder) -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert recorder.undone == ["b after a", "a after a"]
+    assert ("interrupted", Outcome.WARNING) in recorder.steps
 
 
 async def test_a_second_interrupt_says_what_was_not_undone(recorder: Recorder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -41,7 +42,14 @@ destinations = st.none() | st.builds(
     connect_timeout_s=st.floats(1, 100),
 )
 members = st.builds(Member, name=texts, role=roles, destination=destinations, address=texts, port=ports)
-memberships = st.builds(Membership, members=st.lists(members, max_size=4).map(tuple), url=texts, alias=texts)
+memberships = st.builds(
+    Membership,
+    members=st.lists(members, min_size=1, max_size=4).map(tuple),
+    url=texts,
+    alias=texts,
+    is_leaving=st.booleans(),
+    former=st.lists(members, max_size=2).map(tuple),
+)
 
 RECORD = Record("demo", "w1", Role.WORKER, ("/opt/w", "-p", "1"), "10.10.0.21", 50052, "b1", "me", "now", "digest")
 MEMBERSHIP = Membership(
@@ -100,7 +108,7 @@ def test_a_record_with_a_damaged_part_is_read_or_none(key: str, value: object) -
     assert process is None or process.pid == 1
 
 
-@given(st.sampled_from(["members", "url", "alias"]), json_values)
+@given(st.sampled_from(["members", "url", "alias", "former"]), json_values)
 def test_a_membership_with_a_damaged_part_is_read_or_none(key: str, value: object) -> None:
     document = json.dumps({**json.loads(MEMBERSHIP.to_json()), key: value})
     membership = parse_membership(document)
@@ -119,6 +127,13 @@ def test_the_members_that_are_clean_leave_the_membership() -> None:
     assert MEMBERSHIP.without({"w1"}).members == MEMBERSHIP.members[1:]
     assert MEMBERSHIP.without({"w1", "head"}).members == ()
     assert MEMBERSHIP.without({"stranger"}) == MEMBERSHIP
+
+
+def test_once_nobody_is_left_nothing_is_kept() -> None:
+    former = Member("w1@old.lan", Role.WORKER, Destination("old.lan"), "10.10.0.21", 50052)
+    left = replace(MEMBERSHIP, former=(former,)).without({"w1", "head"})
+    assert parse_membership(left.to_json()) == left
+    assert left.without({"w1@old.lan"}).to_json() == ""
 
 
 def test_an_inventory_says_where_each_node_is_reached() -> None:

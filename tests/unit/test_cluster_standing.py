@@ -9,6 +9,7 @@ from clusterctl.cluster.membership import Member, Membership
 from clusterctl.cluster.record import Record
 from clusterctl.cluster.standing import Standing, inputs_digest, processes_of, standing_of
 from clusterctl.model import Role
+from clusterctl.remote.target import Destination
 from tests.unit.cluster_samples import CUDA, NODES, RECIPE, all_facts, facts, inventory, listing, recipe
 
 DIGEST = "0123456789abcdef"
@@ -76,11 +77,21 @@ def test_a_head_from_other_inputs_is_another_cluster() -> None:
         ({"w1": "running", "head": "running"}, membership_text(*ROLES)),
         (WHOLE, None),
         (WHOLE, "{"),
-        (WHOLE, membership_text()),
     ],
 )
 def test_a_head_without_all_its_members_is_broken(states: dict[str, str], membership: str | None) -> None:
     assert standing(states, membership=membership) is Standing.BROKEN
+
+
+def test_what_is_on_record_although_nothing_runs_is_remains() -> None:
+    assert standing({}) is Standing.REMAINS
+
+
+def test_a_worker_that_was_elsewhere_makes_it_another_cluster() -> None:
+    moved = Member("w2", Role.WORKER, Destination("old.lan"), "10.10.0.1", 50052)
+    text = Membership((moved,), "http://127.0.0.1:8080", "demo").to_json()
+    assert standing({"w1": "running", "head": "running"}, membership=text) is Standing.OTHER
+    assert standing(WHOLE, membership=text) is Standing.SAME
 
 
 def test_a_worker_from_other_inputs_is_broken() -> None:

@@ -124,6 +124,17 @@ async def test_every_node_finishes_and_every_error_is_kept() -> None:
     assert caught.value.exit_code == 3
 
 
+async def test_nodes_that_are_lost_or_found_meanwhile_do_not_mix_up_the_results() -> None:
+    nodes = {"lost": 1, "stays": 2}
+
+    async def work(name: str, number: int) -> int:
+        nodes.pop("lost", None)
+        nodes["found"] = 3
+        return number
+
+    assert (await on_all(nodes, work)).done == {"lost": 1, "stays": 2}
+
+
 async def test_one_error_is_raised_as_it_is() -> None:
     async def work(name: str, _item: None) -> None:
         raise ClusterctlError("odd", node=name)

@@ -92,7 +92,7 @@ def test_a_dead_head_is_told_with_the_node_that_is_to_blame() -> None:
     report = report_of(dead)
     assert report.state == "degraded"
     assert codes(report)[0] == "head-stopped"
-    assert report.problems[0].message.endswith("the kernel killed it for want of memory (on left)")
+    assert "the kernel killed it for want of memory (on left)" in report.problems[0].message
 
 
 def test_a_dead_cluster_is_down_and_still_known() -> None:

@@ -18,8 +18,9 @@ cache_directory() { # CLUSTER
 }
 
 kib_of() { # DIRECTORY: 0 where there is none
-    [ -d "$1" ] || { echo 0; return; }
-    du -sk "$1/" | cut -f1
+    kib=
+    [ ! -d "$1" ] || kib=$(du -sk "$1/" 2>/dev/null | cut -f1)
+    echo "${kib:-0}"
 }
 
 kib_free_at() { # PATH, which need not be there yet
@@ -235,13 +236,13 @@ program_changed() { # DIRECTORY
 records() { # STATE_DIRECTORY
     for directory in "$1"/nodes/*/; do
         directory=${directory%/}
-        [ -f "$directory/record.json" ] || continue
+        [ -d "$directory" ] || continue
         section "record:${directory##*/}" 0 "$(
             process_state "$directory"
             first_line "$directory/process"
             first_line "$directory/exit"
             program_changed "$directory"
-            cat "$directory/record.json"
+            cat "$directory/record.json" 2>/dev/null
         )"
     done
 }
