@@ -15,8 +15,8 @@ from statistics import median
 from clusterctl.llama.gguf import GgufHeader, read_header
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import Memory
-from clusterctl.planning.memory import MemoryModel, estimate_memory
-from tests.unit.memory_truth import HOST, Row, header_bytes, rows
+from clusterctl.planning.memory import MemoryModel
+from tests.unit.memory_truth import HOST, Row, estimate_memory, header_bytes, rows
 
 # An underestimate up to this many residual streams is within what ggml's allocator leaves open.
 ALLOWED_STREAMS = 2.2

@@ -126,12 +126,14 @@ class Access:
     """What the head asks of its clients; null for nothing. Never a key itself.
 
     `key_file` holds the keys, one a line, or `key_variable` does in the head's environment; `certificate` is the
-    one to trust. The files are on the head's machine.
+    one to trust. The files are on the head's machine. `only_on` is the node on whose machine alone it answers,
+    where that is not this one.
     """
 
     key_file: str | None = None
     key_variable: str | None = None
     certificate: str | None = None
+    only_on: str | None = None
 
     @property
     def wants_key(self) -> bool:
@@ -154,15 +156,24 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class LeftReport:
-    """Something that `down` could not clear, and why."""
+    """Something that could not be cleared, why, and what to do next.
+
+    What runs on a node that is not `seen` is unknown, and may be nothing.
+    """
 
     node: str
     reason: str
+    hint: str | None = None
+    seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ActionReport:
-    """The answer of `up`, `down` and `recover`."""
+    """The answer of `up`, `down` and `recover`.
+
+    `nodes` are those to which `down` was confined, and `spared` the others on which something still runs. Unless
+    `waited`, nobody knows whether the head at `endpoint` serves yet.
+    """
 
     ok: bool
     changed: bool
@@ -170,6 +181,10 @@ class ActionReport:
     steps: tuple[StepReport, ...]
     left: tuple[LeftReport, ...] = ()
     access: Access = Access()
+    dry_run: bool = False
+    waited: bool = True
+    nodes: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
 
 
 # --- status ---------------------------------------------------------------------------------------------

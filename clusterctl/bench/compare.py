@@ -76,7 +76,7 @@ def _newest(runs: Sequence[Run], word: str) -> Run:
     found = [run for run in runs if word in (LAST, run.name)]
     if found:
         return found[-1]
-    names = ", ".join(dict.fromkeys(run.name for run in runs if run.name)) or "none"
+    names = ", ".join(dict.fromkeys(run.name for run in runs if run.name)) or "none yet"
     raise UsageError(
         "no earlier run is kept for this" if word == LAST else f"no run named `{word}` is kept for this",
         hint=f"known names are: {names}; `clusterctl bench --name NAME` keeps one",

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from clusterctl.errors import UsageError
 from clusterctl.ui.screen import Color, Screen
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 
 Report = TypeVar("Report")
+
+INVENTORY_VARIABLE = "CLUSTERCTL_INVENTORY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ class App:
 
     def screen(self) -> Screen:
         """How to write: data on stdout, everything else on stderr."""
-        return Screen(Color(self.color), self.no_progress, self.verbosity, self.quiet)
+        is_inherited = self.inventory in (None, os.environ.get(INVENTORY_VARIABLE))
+        program = ("clusterctl",) if is_inherited else ("clusterctl", "-i", str(self.inventory))
+        return Screen(Color(self.color), self.no_progress, self.verbosity, self.quiet, program)
 
     def show(self, report: Report, view: Callable[[Screen, Report], None]) -> None:
         """Print a report: as one JSON document with `--json`, else as `view` draws it."""
@@ -84,6 +89,22 @@ class App:
             click.echo(to_json(report))
         else:
             view(self.screen(), report)
+
+
+def demand_use(options: Mapping[str, str], *, when: str) -> None:
+    """Refuse options that were typed although they do nothing; `options` are their names by parameter.
+
+    Raises:
+        UsageError: with the options.
+    """
+    context = click.get_current_context()
+    typed = [
+        option
+        for name, option in options.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise UsageError(f"{' and '.join(typed)} would do nothing {when}", hint="leave it out")
 
 
 def to_json(report: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from clusterctl.cli.app import App, pass_app, to_json
+from clusterctl.cli.app import App, demand_use, pass_app, to_json
 from clusterctl.cli.completing import NODE
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
@@ -70,7 +70,11 @@ def logs(
     Ends with the likely cause on stderr if the logs tell of a failure. Nodes keep the last 16 to 32 MiB of each
     log. Exit code 3: a node could not be reached; the others' lines are shown.
     """
-    if bundle is not None:
+    if bundle is None:
+        demand_use({"mask": "--mask"}, when="without --bundle")
+    else:
+        shown = {"nodes": "NODE", "follow": "--follow", "lines": "--lines", "since": "--since"}
+        demand_use(shown, when="with --bundle")
         return _bundle(app, bundle, mask=mask)
     if follow and app.as_json:
         raise UsageError("--json prints one document, and --follow never ends", hint="leave one of them out")

@@ -15,7 +15,8 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from clusterctl import __version__
-from clusterctl.cli.app import App, to_json
+from clusterctl.cli import output
+from clusterctl.cli.app import INVENTORY_VARIABLE, App, to_json
 from clusterctl.cli.completing import INVENTORY, RECIPE
 from clusterctl.errors import ClusterctlError, Interrupted, NodesFailed, UsageError
 
@@ -45,7 +46,7 @@ GLOBAL_OPTIONS = (
         ["-i", "--inventory"],
         type=INVENTORY,
         metavar="FILE",
-        envvar="CLUSTERCTL_INVENTORY",
+        envvar=INVENTORY_VARIABLE,
         show_envvar=True,
         help="Where the cluster runs.",
     ),
@@ -102,6 +103,8 @@ class GlobalCommand(click.Command):
     def invoke(self, ctx: click.Context) -> object:
         """Merge the global options into the `App` before the command runs."""
         ctx.obj = _merged(ctx.obj or App(), ctx)
+        if ctx.obj.quiet and ctx.obj.verbosity:
+            raise UsageError("--quiet and --verbose contradict each other", hint="leave one of them out")
         return super().invoke(ctx)
 
 
@@ -173,13 +176,19 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; no error leaves a traceback."""
+    wanted = _global_options(arguments)
     try:
-        exit_code = _run(arguments, _global_options(arguments))
+        exit_code = _run(arguments, wanted)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has left, as `| head` does; nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.discard()
         return 0
+    except OSError as error:
+        if not output.is_stuck():
+            raise
+        output.discard()
+        return _fail(replace(wanted, as_json=False), _unwritten(error))
     return exit_code
 
 
@@ -203,7 +212,7 @@ def _run(arguments: list[str], wanted: App) -> int:
         problem = error
     except Exception as error:
         # The last resort: whatever was not foreseen is a fault of ours, and no traceback helps the user.
-        if wanted.verbosity > 1:
+        if wanted.verbosity > 1 or (isinstance(error, OSError) and output.is_stuck()):
             raise
         problem = _unexpected(error)
     return _fail(wanted, problem)
@@ -222,13 +231,13 @@ def _global_options(arguments: list[str]) -> App:
 
 
 def _interrupted(error: BaseException) -> Interrupted:
-    interrupted = Interrupted("interrupted", hint="`clusterctl status` shows what runs, `clusterctl down` ends it")
+    """Say how things stand, as whatever was interrupted has noted it; what only looked has nothing to say."""
+    notes: list[str] = []
     cause: BaseException | None = error
     while cause is not None:
-        for note in getattr(cause, "__notes__", ()):
-            interrupted.add_note(note)
+        notes += getattr(cause, "__notes__", ())
         cause = cause.__cause__
-    return interrupted
+    return Interrupted("; ".join(["interrupted", *notes]))
 
 
 def _unexpected(error: Exception) -> ClusterctlError:
@@ -238,11 +247,15 @@ def _unexpected(error: Exception) -> ClusterctlError:
     )
 
 
+def _unwritten(error: OSError) -> ClusterctlError:
+    return ClusterctlError(f"can't write to stdout: {(error.strerror or str(error)).lower()}")
+
+
 def _fail(wanted: App, error: ClusterctlError) -> int:
     from clusterctl.ui.failure import show_error  # noqa: PLC0415
 
-    _show_as_json(wanted, error)
     show_error(wanted.screen(), error)
+    _show_as_json(wanted, error)
     return error.exit_code
 
 

@@ -16,14 +16,13 @@ from clusterctl.cli.running import run
 from clusterctl.cli.units import UNITS
 from clusterctl.cluster.bisect import bisect as find_culprit
 from clusterctl.cluster.bringup import Options
-from clusterctl.cluster.head_api import base_url
 from clusterctl.cluster.patience import STALL_TIMEOUT_S
 from clusterctl.cluster.progress import DEADLINE_S
 from clusterctl.cluster.recover import WATCH_INTERVAL_S, Recovery
 from clusterctl.cluster.recover import recover as recover_once
 from clusterctl.cluster.recover import watch as watch_over
 from clusterctl.cluster.restarts import Budget
-from clusterctl.config.recipe import Recipe
+from clusterctl.cluster.running_head import clients_url, only_on_node
 from clusterctl.errors import Degraded, UsageError
 from clusterctl.reports import Access, ActionReport, LeftReport
 from clusterctl.ui.action import show_action
@@ -119,6 +118,10 @@ def recover(app: App, ctx: click.Context, /, **given: object) -> int:
         raise UsageError("--json prints one document, and --watch never ends", hint="leave one of them out")
     if wanted.watch and wanted.bisect:
         raise UsageError("--bisect is done once, and --watch stays", hint="leave one of them out")
+    return _recover(app, wanted)
+
+
+def _recover(app: App, wanted: RecoverOptions) -> int:
     inventory = app.load_inventory()
     recipe = app.load_recipe(inventory)
     options = Options(
@@ -142,20 +145,17 @@ def recover(app: App, ctx: click.Context, /, **given: object) -> int:
             report = ActionReport(not left, True, found.brought.url, progress.steps, left, found.brought.access)
         else:
             brought = run(recover_once(recovery, progress))
+            head = inventory.head
+            only_on = only_on_node(head.name, recipe.server.host, is_remote=head.connection != "local")
             report = ActionReport(
                 ok=True,
                 changed=brought is not None and brought.changed,
-                endpoint=_url(recipe),
+                endpoint=clients_url(inventory, recipe.server),
                 steps=progress.steps,
-                access=brought.access if brought else Access(),
+                access=brought.access if brought else Access(only_on=only_on),
             )
     app.show(report, show_action)
     return 0 if report.ok else Degraded.exit_code
-
-
-def _url(recipe: Recipe) -> str:
-    server = recipe.server
-    return base_url(server.host, server.port, has_tls=server.tls is not None)
 
 
 def _command(app: App, ctx: click.Context) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.app import App, demand_use, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cluster.progress import DEADLINE_S
@@ -49,6 +49,8 @@ def status(app: App, watch: bool, interval_s: float, deadline_s: float, passive:
     its work has advanced; one that idles is asked for one token. Exit codes: 0 up, loading or down; 9 degraded,
     or wedged, which is all alive without a token coming; 3 unknown, because a node can't be reached.
     """
+    if not watch:
+        demand_use({"interval_s": "--interval"}, when="without --watch")
     inventory = app.load_inventory()
     if not watch:
         report = run(read_status(inventory, deadline_s=deadline_s, asks_token=not passive))

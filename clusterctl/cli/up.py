@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from clusterctl.cli.app import App, pass_app
+from clusterctl.cli.app import App, demand_use, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.cluster.bringup import Options
 from clusterctl.cluster.patience import STALL_TIMEOUT_S
 from clusterctl.cluster.up import bring_up
-from clusterctl.reports import ActionReport
+from clusterctl.reports import ActionReport, LeftReport
 from clusterctl.ui.action import show_action
 from clusterctl.ui.progress import Progress
 
@@ -54,6 +54,8 @@ def up(
     With --no-wait the model loads on by itself, and nobody sees whether it computes sense: `status` tells when it
     is up, and an `up` that finds it loading waits for it and looks.
     """
+    if not wait:
+        demand_use({"timeout_s": "--timeout", "stall_timeout_s": "--stall-timeout"}, when="with --no-wait")
     inventory = app.load_inventory()
     recipe = app.load_recipe(inventory)
     options = Options(
@@ -70,6 +72,9 @@ def up(
         changed=brought.changed and not dry_run,
         endpoint=brought.url,
         steps=progress.steps,
+        left=tuple(LeftReport(node, reason) for node, reason in brought.left.items()),
         access=brought.access,
+        dry_run=dry_run,
+        waited=wait,
     )
     app.show(report, show_action)

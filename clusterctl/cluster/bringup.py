@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from clusterctl.cluster.examine import Examination
-from clusterctl.cluster.head_api import base_url
 from clusterctl.cluster.lock import new_token
 from clusterctl.cluster.membership import Member, Membership, destination_of
 from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.patience import STALL_TIMEOUT_S
 from clusterctl.cluster.plan import Plan
 from clusterctl.cluster.record import Record
+from clusterctl.cluster.running_head import clients_url
 from clusterctl.cluster.session import Session
 from clusterctl.cluster.skew import stated_build
 from clusterctl.cluster.standing import Standing, processes_of
@@ -47,7 +48,8 @@ class Options:
 class Bringup:
     """What is known so far; every phase returns a new one.
 
-    `has_loaded`: its model was still loading when this run came, and has been waited for.
+    `left` is what could not be cleared on nodes that are not of this cluster any more; `protocols`, what the
+    workers speak. `has_loaded`: this run has waited until the model was loaded, whoever began that.
     """
 
     inventory: Inventory
@@ -59,8 +61,10 @@ class Bringup:
     digest: str = ""
     standing: Standing = Standing.NOTHING
     former: tuple[Member, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
     models: Models | None = None
     plan: Plan | None = None
+    protocols: Mapping[str, str] = field(default_factory=dict)
     has_loaded: bool = False
 
     @property
@@ -105,9 +109,8 @@ class Bringup:
 
     @property
     def url(self) -> str:
-        """The base URL of the head's API, as its own machine sees it."""
-        server = self.recipe.server
-        return base_url(server.host, server.port, has_tls=server.tls is not None)
+        """The base URL of the head's API, as its clients see it."""
+        return clients_url(self.inventory, self.recipe.server)
 
     @property
     def head_record(self) -> Record:
@@ -160,6 +163,7 @@ class Bringup:
                 destination=destination_of(self.inventory.node(launch.command.node)),
                 address=launch.address,
                 port=launch.port,
+                rpc_protocol=self.protocols.get(launch.command.node),
             )
             for launch in launches
         )

@@ -31,6 +31,7 @@ from clusterctl.cluster.status import read_status
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import ClusterctlError, UsageError
+from clusterctl.llama.arguments import secrets_in
 from clusterctl.llama.secrets import HIDDEN, hide_secrets, is_secret, without_secrets
 
 LOG_LINES = 10_000
@@ -92,6 +93,7 @@ async def _gather(inventory: Inventory, recipe: Recipe | None) -> _Gathered:
     found.documents["inventory.json"] = _shown_inventory(inventory)
     if recipe is not None:
         found.documents["recipe.json"] = recipe
+        found.secrets |= secrets_in(recipe.server.extra_args)
     looked = await found.attempt("check", _look(inventory, recipe, found))
     if looked is not None:
         found.documents["check.json"] = check_report(inventory, looked)
@@ -123,9 +125,10 @@ async def _look(inventory: Inventory, recipe: Recipe | None, found: _Gathered) -
 
 
 def _secrets_of(inventory: Inventory, own: NodeFacts) -> set[str]:
-    processes = own.observation.processes.values()
-    environments = [inventory.node(own.node).env, *(process.record.env for process in processes)]
-    return {value for env in environments for name, value in env.items() if is_secret(name)}
+    records = [process.record for process in own.observation.processes.values()]
+    environments = [inventory.node(own.node).env, *(record.env for record in records)]
+    in_environments = {value for env in environments for name, value in env.items() if is_secret(name)}
+    return in_environments.union(*(secrets_in(record.argv) for record in records))
 
 
 def _shown_inventory(inventory: Inventory) -> Inventory:
@@ -155,7 +158,7 @@ def _shown_facts(inventory: Inventory, own: NodeFacts) -> dict[str, object]:
         "missing_libraries": own.missing_libraries,
         "files": own.files,
         "cache": own.cache,
-        "sockets": [socket for socket in seen.sockets if socket.port in ports],
+        "sockets": [socket for socket in seen.sockets or () if socket.port in ports],
         "holders": seen.holders,
         "processes": processes,
         "membership": seen.membership,
@@ -172,8 +175,9 @@ def _add_logs(found: _Gathered, logs: Logs) -> None:
 
 def _rewriter(inventory: Inventory, found: _Gathered, *, mask: bool) -> Rewrite:
     masked = Mask(known_words(inventory, found.facts)) if mask else str
-    # A shorter one would be found in words that mean nothing.
-    secrets = [secret for secret in found.secrets if len(secret) >= SHORTEST_SECRET]
+    # A shorter one would be found in words that mean nothing; one may be the beginning of another.
+    long = (secret for secret in found.secrets if len(secret) >= SHORTEST_SECRET)
+    secrets = sorted(long, key=len, reverse=True)
 
     def rewrite(text: str) -> str:
         for secret in secrets:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from clusterctl.cluster.head_api import reachable_address
+from clusterctl.cluster.head_api import host_and_port, reachable_address
 from clusterctl.cluster.membership import destination_of
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Record
@@ -63,7 +64,7 @@ async def forwarding(inventory: Inventory, local_port: int | None) -> AsyncItera
         report = ConnectReport(
             url=url_of(replace(record, address="127.0.0.1", port=port)),
             node=node.name,
-            target=f"{reachable_address(record.address)}:{record.port}",
+            target=host_and_port(reachable_address(record.address), record.port),
             wants_key=access.wants_key,
             access=access,
         )
@@ -76,6 +77,6 @@ async def _listen(stack: AsyncExitStack, head: Transport, record: Record, port: 
         return await stack.enter_async_context(tunnel(head, address, record.port, port))
     except OSError as error:
         raise UsageError(
-            f"port {port} of this machine can't be listened on: {error.strerror}",
+            f"port {port} of this machine can't be listened on: {os.strerror(error.errno or 0).lower()}",
             hint="choose another with --port, or let --port 0 choose one that is free",
         ) from error

@@ -6,9 +6,10 @@ inventory has changed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from clusterctl.cluster.enrolment import announce_end, forget
@@ -28,10 +29,16 @@ from clusterctl.remote.fanout import on_all
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """What `down` did: whether anything changed, and what is left on which node, with the reason."""
+    """What `down` did: whether anything changed, and what is left on which node, with the reason.
+
+    `causes` are the errors behind some of the reasons. On the nodes of `spared`, which were not asked for,
+    something runs.
+    """
 
     changed: bool
     left: Mapping[str, str]
+    causes: Mapping[str, ClusterctlError] = field(default_factory=dict)
+    spared: tuple[str, ...] = ()
 
 
 async def tear_down(
@@ -55,14 +62,15 @@ async def tear_down(
     """
     async with session(inventory, dry=dry) as opened, _locked(inventory, opened, tell):
         seen = await observe_members(inventory, opened)
-        _check_names(only, opened, seen)
+        only = _named(only, opened, seen)
         spared = {} if force else orphans_of(seen, inventory.head.name)
         if not only:
             await announce_end(inventory, opened, seen)
         cleared = await clear(inventory, opened, seen, tell, force=force, only=only, spared=spared)
         if force:
             cleared = _without_lost(inventory, opened, cleared, only, tell)
-        await forget(inventory, opened, seen, cleared.left, only)
+        cleared = replace(cleared, left=await forget(inventory, opened, seen, cleared.left, only))
+        cleared = replace(cleared, spared=_running_but(only, seen))
         return await _purge_caches(inventory, opened, cleared, tell, only) if purge_cache else cleared
 
 
@@ -77,8 +85,9 @@ async def clear(
     spared: Mapping[str, Found] = MappingProxyType({}),
 ) -> Cleared:
     """Stop what `seen` shows, but for what is spared, head first, and prove it. The caller holds the lock."""
-    wanted = [name for name in programs_of(seen) if (not only or name in only) and name not in spared]
-    found = {name: programs_of(seen)[name] for name in wanted}
+    # Machines that share a home see each other's records, but only a record's own machine knows what became of it.
+    kept = {*spared, *opened.unreachable}
+    found = {n: item for n, item in programs_of(seen).items() if (not only or n in only) and n not in kept}
     lost = {name: error for name, error in opened.unreachable.items() if not only or name in only}
     left = {name: _lost_reason(inventory, name, error) for name, error in lost.items()}
     left |= {name: _orphan_reason(item) for name, item in spared.items() if not only or name in only}
@@ -89,23 +98,25 @@ async def clear(
         left |= attached
         workers = {name: item for name, item in workers.items() if name not in attached}
 
-    changed = False
+    changed, causes = False, dict(lost)
     for group in (heads, workers):
         stopped = await on_all(group, lambda name, item: _stop(inventory, opened, name, item, tell))
-        left |= {name: str(error) for name, error in stopped.failed.items()}
+        causes |= stopped.failed
+        left |= {name: error.message for name, error in stopped.failed.items()}
         changed = changed or any(stopped.done.values())
         if group is heads and stopped.failed and not force:
             left |= dict.fromkeys(workers, "its head could not be stopped")
             break
     removed = await on_all(
-        {name: node for name, node in _damaged(seen).items() if not only or name in only},
+        {n: node for n, node in _damaged(seen).items() if (not only or n in only) and n not in kept},
         lambda name, node: remove_damaged(opened.nodes[node], inventory.cluster, name, tell),
     )
-    left |= {name: str(error) for name, error in removed.failed.items()}
+    causes |= removed.failed
+    left |= {name: error.message for name, error in removed.failed.items()}
     changed = changed or any(removed.done.values())
     if not opened.dry:
         left |= await _prove(inventory, opened, {n: item for n, item in found.items() if n not in left}, tell)
-    return Cleared(changed, left)
+    return Cleared(changed, left, causes)
 
 
 async def _purge_caches(
@@ -118,13 +129,25 @@ async def _purge_caches(
         if name != inventory.head.name and name not in cleared.left and (not only or name in only)
     }
     purged = await on_all(clean, lambda _, node: purge_cache_of(node, inventory.cluster, tell))
-    left = {**cleared.left, **{name: str(error) for name, error in purged.failed.items()}}
-    return Cleared(cleared.changed or any(purged.done.values()), left)
+    left = {**cleared.left, **{name: error.message for name, error in purged.failed.items()}}
+    changed, causes = cleared.changed or any(purged.done.values()), {**cleared.causes, **purged.failed}
+    return replace(cleared, changed=changed, left=left, causes=causes)
 
 
 async def _stop(inventory: Inventory, opened: Session, name: str, item: Found, tell: Tell) -> bool:
     transport, role = opened.nodes[item.node], item.process.record.role
     return await stop_recorded(transport, inventory.cluster, item.process.record.node, role, tell, label=name)
+
+
+@contextmanager
+def ending(opened: Session) -> Iterator[None]:
+    """Note on an interrupt of the body that something may be left."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if not opened.dry:
+            error.add_note("not all may be ended: `clusterctl status` shows what runs, `clusterctl down` ends it")
+        raise
 
 
 @asynccontextmanager
@@ -141,7 +164,8 @@ async def _locked(inventory: Inventory, opened: Session, tell: Tell) -> AsyncIte
                 opened.guard(lease.demand)
             except LockFailed as error:
                 tell(Step("lock the cluster", Outcome.WARNING, head.node, detail=error.message.partition("\n")[0]))
-        yield
+        with ending(opened):
+            yield
 
 
 async def observe_members(inventory: Inventory, opened: Session) -> dict[str, Observation]:
@@ -162,11 +186,21 @@ async def _observe_all(inventory: Inventory, opened: Session) -> dict[str, Obser
     return dict(outcomes.done)
 
 
-def _check_names(only: Collection[str], opened: Session, seen: Mapping[str, Observation]) -> None:
+def _named(only: Collection[str], opened: Session, seen: Mapping[str, Observation]) -> set[str]:
+    """Return what is meant by `only`: a node, or one that left the inventory and is `NAME@HOST` now."""
     programs = {name for observation in seen.values() for name in (*observation.processes, *observation.damaged)}
     known = programs | set(opened.nodes) | set(opened.unreachable)
-    for name in sorted(set(only) - known):
-        raise UsageError(f"no node is called `{name}`", hint=f"known are: {', '.join(sorted(known))}")
+    former = {name: {place for place in known if place.partition("@")[0] == name} for name in set(only) - known}
+    for name, places in sorted(former.items()):
+        if not places:
+            raise UsageError(f"no node is called `{name}`", hint=f"known are: {', '.join(sorted(known))}")
+    return (set(only) & known).union(*former.values())
+
+
+def _running_but(only: Collection[str], seen: Mapping[str, Observation]) -> tuple[str, ...]:
+    """The nodes other than those of `only` on which something was seen to run."""
+    running = sorted(name for name, found in programs_of(seen).items() if found.process.runs)
+    return tuple(name for name in running if only and name not in only)
 
 
 def _still_attached(
@@ -184,11 +218,20 @@ def _still_attached(
     )
     if not head_stays:
         return {}
+    attached = {name: _attached(seen[item.node], item.process.record.port) for name, item in workers.items()}
     return {
-        name: f"{peers[0].peer_address} is still attached to it, and its head is not being stopped; use --force"
-        for name, item in workers.items()
-        if (peers := seen[item.node].attached(item.process.record.port))
+        name: f"{who} is still attached to it, and its head is not being stopped; use --force"
+        for name, who in attached.items()
+        if who is not None
     }
+
+
+def _attached(seen: Observation, port: int) -> str | None:
+    """Who is attached to a worker."""
+    if seen.sockets is None:
+        return "somebody, for all that can be told without a list of sockets,"
+    peers = seen.attached(port)
+    return peers[0].peer_address if peers else None
 
 
 async def _prove(
@@ -221,9 +264,9 @@ def _damaged(seen: Mapping[str, Observation]) -> dict[str, str]:
 
 def _lost_reason(inventory: Inventory, name: str, error: ClusterctlError) -> str:
     if any(node.name == name for node in inventory.nodes):
-        return f"could not be reached: {error}"
+        return f"could not be reached: {error.message}"
     forgetting = f"if it is gone for good, `clusterctl down --node {name} --force` forgets it"
-    return f"could not be reached: {error}; {forgetting}"
+    return f"could not be reached: {error.message}; {forgetting}"
 
 
 def _orphan_reason(orphan: Found) -> str:
@@ -236,4 +279,5 @@ def _orphan_reason(orphan: Found) -> str:
 
 def left_errors(cleared: Cleared) -> list[ClusterctlError]:
     """What is left as errors, one for each node."""
-    return [ClusterctlError(reason, node=name) for name, reason in cleared.left.items()]
+    hints = {name: cause.hint for name, cause in cleared.causes.items()}
+    return [ClusterctlError(reason, node=name, hint=hints.get(name)) for name, reason in cleared.left.items()]

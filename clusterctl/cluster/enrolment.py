@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from clusterctl.cluster.membership import Membership
 from clusterctl.cluster.observation import Observation
 from clusterctl.cluster.places import place_of
 from clusterctl.cluster.session import Session
@@ -35,10 +34,14 @@ def demand_wanted(seen: Mapping[str, Observation], inventory: Inventory) -> None
 
 
 async def announce_end(inventory: Inventory, opened: Session, seen: Mapping[str, Observation]) -> None:
-    """Write down that the cluster is to be gone, so that nobody brings it back if this is cut short."""
+    """Write down that the cluster is to be gone, so that nobody brings it back if this is cut short.
+
+    A record that can't be written keeps nothing from being ended; `forget` tells of it.
+    """
+    keeper = find_keeper(seen, inventory.head.name)
     membership = find_membership(seen, inventory.head.name)
-    if membership is not None:
-        await _keep(inventory, opened, seen, replace(membership, is_leaving=True))
+    if keeper is not None and membership is not None:
+        await _write(inventory, opened, keeper, replace(membership, is_leaving=True).to_json())
 
 
 async def forget(
@@ -47,30 +50,32 @@ async def forget(
     seen: Mapping[str, Observation],
     left: Mapping[str, str],
     only: Collection[str] = (),
-) -> None:
-    """Keep on record only what is left; nodes that could not be reached stay in it."""
+) -> dict[str, str]:
+    """Keep on record only what is left; nodes that could not be reached stay in it.
+
+    Returns what is left now, with its reason: also a record that can't be changed, by the node that keeps it.
+    """
+    keeper = find_keeper(seen, inventory.head.name)
     membership = find_membership(seen, inventory.head.name)
-    if membership is None:
-        if not left:
-            await _drop_damaged(inventory, opened, seen)
-        return
+    if keeper is None or membership is None:
+        damaged = [] if left else [name for name, own in seen.items() if own.membership is not None]
+        kept = [await _write(inventory, opened, name, "") for name in damaged]
+        return {**left, **{name: reason for name, reason in zip(damaged, kept, strict=True) if reason}}
     everyone = (*membership.members, *membership.former)
     names = {member.name: {member.name, place_of(member, inventory)} for member in everyone}
     gone = {name for name, own in names.items() if own.isdisjoint(left) and not (only and own.isdisjoint(only))}
     remaining = membership.without(gone)
-    await _keep(inventory, opened, seen, replace(remaining, is_leaving=remaining.is_leaving or not only))
+    remaining = replace(remaining, is_leaving=remaining.is_leaving or not only)
+    reason = await _write(inventory, opened, keeper, remaining.to_json())
+    return {**left, keeper: "; ".join(filter(None, (left.get(keeper), reason)))} if reason else dict(left)
 
 
-async def _drop_damaged(inventory: Inventory, opened: Session, seen: Mapping[str, Observation]) -> None:
-    """Remove what can't be read any more, as after a loss of power."""
-    for name, observation in seen.items():
-        if observation.membership is not None:
-            await opened.nodes[name].run(commands.record(inventory.cluster, ""))
-
-
-async def _keep(
-    inventory: Inventory, opened: Session, seen: Mapping[str, Observation], membership: Membership
-) -> None:
-    keeper = find_keeper(seen, inventory.head.name)
-    if keeper is not None:
-        await opened.nodes[keeper].run(commands.record(inventory.cluster, membership.to_json()))
+async def _write(inventory: Inventory, opened: Session, keeper: str, text: str) -> str:
+    """Change the record, or remove it for an empty text; return why that could not be done, if so."""
+    output = await opened.nodes[keeper].run(commands.record(inventory.cluster, text))
+    if output.exit_status == 0:
+        return ""
+    return (
+        f"the cluster's record can't be changed, so `recover` may bring back what was ended: "
+        f"{output.stderr.strip()[:200] or f'exit status {output.exit_status}'}"
+    )

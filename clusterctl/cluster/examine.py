@@ -9,6 +9,7 @@ from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import NodeFacts, probe
 from clusterctl.cluster.preflight import gravest_first, judge_node
 from clusterctl.cluster.session import Session
+from clusterctl.cluster.sight import find_membership
 from clusterctl.cluster.skew import judge_skew, stated_build
 from clusterctl.cluster.ways import Ways, look_from_head
 from clusterctl.config.inventory import Inventory, Node
@@ -134,7 +135,6 @@ def _node_report(inventory: Inventory, node: Node, examination: Examination) -> 
         return NodeReport(node.name, node.role, reachable=False, problems=(problem,))
     address = rpc_address(inventory, node, facts) if node.role is Role.WORKER else None
     build = stated_build(facts)
-    protocol = examination.ways.protocols.get(node.name)
     link = examination.ways.links.get(node.name)
     return NodeReport(
         name=node.name,
@@ -143,7 +143,7 @@ def _node_report(inventory: Inventory, node: Node, examination: Examination) -> 
         os=facts.observation.system.os,
         arch=facts.observation.system.arch,
         build=BuildReport(build.tag, build.number, build.commit, build.version) if build else None,
-        rpc_protocol=str(protocol) if protocol else None,
+        rpc_protocol=_protocol(inventory, node, examination),
         programs=ProgramsReport(
             facts.head_program[0] if facts.head_program else None,
             facts.worker_program.path if facts.worker_program else None,
@@ -155,3 +155,14 @@ def _node_report(inventory: Inventory, node: Node, examination: Examination) -> 
         cache_mib=facts.cache.used_mib,
         problems=examination.problems[node.name],
     )
+
+
+def _protocol(inventory: Inventory, node: Node, examination: Examination) -> str | None:
+    """What a running worker speaks: as it says itself, or said before the head took its only connection."""
+    spoken = examination.ways.protocols.get(node.name)
+    process = examination.facts[node.name].observation.process(node.name)
+    if spoken is not None or process is None or not process.runs:
+        return str(spoken) if spoken else None
+    seen = {name: facts.observation for name, facts in examination.facts.items()}
+    membership = find_membership(seen, inventory.head.name)
+    return membership.protocol_of(node.name) if membership else None

@@ -8,14 +8,12 @@ from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Process
 from clusterctl.errors import ClusterctlError, StartFailed
 from clusterctl.llama.diagnosis import Diagnosis, NodeLog, Source, diagnose_cluster
-from clusterctl.model import Role
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
 from clusterctl.remote.transport import Transport
 
 LOG_LINES = 400
 SHOWN_LINES = 12
-_SOURCES = {Role.HEAD: Source.HEAD, Role.WORKER: Source.WORKER}
 
 
 async def read_log_tail(transport: Transport, cluster: str, node: str) -> tuple[str, ...]:
@@ -39,7 +37,7 @@ async def explain(
     if process.exit_status is not None:
         message = f"{message} (exit status {process.exit_status})"
     logs = await _read_logs(transports, cluster)
-    logs[record.node] = NodeLog(_SOURCES[record.role], logs[record.node].lines, process.exit_status)
+    logs[record.node] = NodeLog(Source(record.role), logs[record.node].lines, process.exit_status)
     log = logs[record.node].lines[-SHOWN_LINES:]
     found = diagnose_cluster(logs)
     if found is None:
@@ -62,7 +60,7 @@ async def _read_logs(transports: Mapping[str, Transport], cluster: str) -> dict[
 
     async def read(node: str, transport: Transport) -> NodeLog:
         process = (await observe(transport, cluster)).process(node)
-        source = _SOURCES[process.record.role] if process else Source.WORKER
+        source = Source(process.record.role) if process else Source.WORKER
         lines = await read_log_tail(transport, cluster, node) if process else ()
         return NodeLog(source, lines, process.exit_status if process else None)
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_address
 
 import httpx
 
@@ -17,7 +18,7 @@ from clusterctl.remote.transport import Transport
 from clusterctl.remote.tunnel import tunnel
 from clusterctl.reports import TrafficReport
 
-WILDCARD = "0.0.0.0"
+LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 class Health(StrEnum):
@@ -110,10 +111,14 @@ class HeadApi:
 
 
 def traffic_of(now: Pulse, before: Pulse | None = None) -> TrafficReport:
-    """What a head does: its speed between two looks, or its own averages where there is only one."""
+    """What a head does: its speed between two looks, or its own averages where there is only one.
+
+    An average of 0 says that nothing has been computed since somebody last asked, and no speed.
+    """
+    average = now.metrics.get("predicted_tokens_seconds") or None
     return TrafficReport(
-        prompt_tok_s=now.metrics.get("prompt_tokens_seconds"),
-        decode_tok_s=decode_rate(before, now) if before else now.metrics.get("predicted_tokens_seconds"),
+        prompt_tok_s=now.metrics.get("prompt_tokens_seconds") or None,
+        decode_tok_s=decode_rate(before, now) if before else average,
         slots_busy=None if now.slots is None else sum(slot.is_busy for slot in now.slots),
         slots_total=None if now.slots is None else len(now.slots),
     )
@@ -129,12 +134,25 @@ def _json(answer: httpx.Response) -> object:
 
 def reachable_address(host: str) -> str:
     """Where the head's own machine reaches a server that listens on `host`."""
-    return "127.0.0.1" if host == WILDCARD else host
+    return LOOPBACK_OF_WILDCARD.get(host, host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server that listens on `host` serves its own machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def host_and_port(host: str, port: int) -> str:
+    """`host:port` as in a URL, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def base_url(host: str, port: int, *, has_tls: bool) -> str:
     """The URL of a head that listens on `host:port`."""
-    return f"{'https' if has_tls else 'http'}://{host}:{port}"
+    return f"{'https' if has_tls else 'http'}://{host_and_port(host, port)}"
 
 
 @asynccontextmanager
@@ -146,7 +164,8 @@ async def head_api(
     Raises:
         UsageError: if the certificate is none.
     """
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    # As bytes, for llama-server compares bytes, and httpx takes no text but ASCII (tools/server in llama.cpp).
+    headers = {b"Authorization": f"Bearer {api_key}".encode(errors="replace")} if api_key else {}
     # A context for HTTP would be made for nothing, and takes its time.
     trust: ssl.SSLContext | bool = _trust(head.node, certificate) if certificate else False
     async with (

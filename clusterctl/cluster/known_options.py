@@ -25,15 +25,16 @@ def known_fingerprints() -> tuple[str, ...]:
     """The programs whose options are known, latest first."""
     with contextlib.suppress(OSError):
         files = sorted(known_options_directory().iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
-        return tuple(file.name for file in files if _FINGERPRINT.fullmatch(file.name))[:MOST_KEPT]
+        return tuple(file.name for file in files if known_options(file.name))[:MOST_KEPT]
     return ()
 
 
 def known_options(fingerprint: str) -> str | None:
-    """What the program printed, `None` if it is not known."""
-    with contextlib.suppress(OSError):
+    """What the program printed, `None` if it is not known, or is damaged as by a loss of power."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         if _FINGERPRINT.fullmatch(fingerprint):
-            return (known_options_directory() / fingerprint).read_text("utf-8")
+            text = (known_options_directory() / fingerprint).read_text("utf-8")
+            return text if text and "\0" not in text else None
     return None
 
 

@@ -12,7 +12,7 @@ from clusterctl.cluster.facts import NodeFacts
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import BuildSkew, UsageError
-from clusterctl.llama.flags import refuse_extra_args, spell
+from clusterctl.llama.flags import spell
 from clusterctl.model import NodeCommand, Offer, Role, Split
 
 TRACE = "trace"
@@ -69,14 +69,11 @@ def head_command(inventory: Inventory, recipe: Recipe, facts: NodeFacts, setting
     """The head's call with these settings, spelled as its own build understands them.
 
     Raises:
-        UsageError: for an option that the head's build does not have, or one that would undo the plan.
+        UsageError: for an option that the head's build does not have.
     """
     node = inventory.head
     if facts.head_program is None or facts.flags is None:
         raise BuildSkew("the head's program prints no options that can be read", node=node.name)
-    faults = refuse_extra_args(recipe.server.extra_args, uses_rpc="rpc" in settings)
-    if faults:
-        raise UsageError("server.extra_args: " + "; ".join(faults), hint="remove them from the recipe")
     argv = (*facts.head_program, *spell(facts.flags, settings), *recipe.server.extra_args)
     return NodeCommand(node.name, Role.HEAD, argv, dict(node.env))
 

@@ -6,21 +6,24 @@ that layers and tokens will go, firewalls included. Perl does it, since a node h
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from clusterctl.cluster.link_service import START_S, serving
 from clusterctl.errors import ClusterctlError
 from clusterctl.model import Problem, Severity
 from clusterctl.remote import commands
-from clusterctl.remote.fanout import on_all
+from clusterctl.remote.command import Output
 from clusterctl.remote.transport import Transport
 
-SAMPLE_BYTES = 4 * 1024 * 1024
 SAMPLE_S = 2
 NO_PERL = 3
 SLOW_MBIT_S = 500
 SLOW_ROUND_TRIP_MS = 2.0
+_SAMPLE = re.compile(r"(\S+) ([0-9]{1,9}\.[0-9]{3}) ([0-9]{1,9}\.[0-9]{3})")
+_FAILURE = re.compile(r"(\S+) - (.+)")
+_ANSWER = re.compile("refused|connected", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,44 +45,49 @@ UNMEASURED = Link(None)
 async def measure_links(
     head: Transport, workers: Mapping[str, Transport], endpoints: Mapping[str, tuple[str, int]]
 ) -> Mapping[str, Link]:
-    """Measure the way to every endpoint, by node; nothing may listen there yet.
+    """Measure the way to every endpoint, by node; nothing may listen there yet, and nothing does afterwards.
 
     The head takes the samples one after the other, for together they would share its link.
     """
     if not endpoints:
         return {}
-    patience_s = SAMPLE_S * (len(endpoints) + 1)
-
-    async def serve(node: str, endpoint: tuple[str, int]) -> str:
-        command = commands.link_serve(*endpoint, size_bytes=SAMPLE_BYTES, timeout_s=patience_s)
-        output = await workers[node].run(command, timeout_s=patience_s + 10)
-        return "" if output.exit_status == 0 else output.stderr.strip() or f"exit status {output.exit_status}"
-
-    serving = asyncio.ensure_future(on_all(endpoints, serve))
-    try:
-        output = await head.run(commands.link_measure(endpoints, timeout_s=SAMPLE_S), timeout_s=patience_s + 10)
-    except ClusterctlError as error:
-        return {node: Link(None, fault=error.message) for node in endpoints}
-    finally:
-        serving.cancel()
-        await asyncio.wait([serving])
-    if output.exit_status == NO_PERL:
-        return {node: Link(None, fault="the head has no perl to measure with") for node in endpoints}
-    return parse_links(output.stdout.decode(errors="replace"))
-
-
-def parse_links(text: str) -> dict[str, Link]:
-    """Read the lines of `link_measure.sh`. A refused connection shows that the way is open, and no more."""
-    links = {}
-    for line in text.splitlines():
-        node, _, rest = line.partition(" ")
-        first, _, second = rest.partition(" ")
+    patience_s = START_S + SAMPLE_S * (len(endpoints) + 1)
+    async with serving(workers, endpoints, patience_s) as silent:
         try:
-            links[node] = Link(True, float(first), float(second))
-        except ValueError:
-            is_refused = "refused" in second.lower()
-            links[node] = Link(is_refused, fault=second.strip())
-    return links
+            command = commands.link_measure(endpoints, timeout_s=SAMPLE_S)
+            output = await head.run(command, timeout_s=patience_s + 10)
+        except ClusterctlError as error:
+            return {node: Link(None, fault=error.message) for node in endpoints}
+        return links_of(output, endpoints, silent)
+
+
+def links_of(output: Output, nodes: Iterable[str], silent: Mapping[str, str]) -> dict[str, Link]:
+    """Read what `link_measure.sh` says of each node; `silent` are the workers that did not listen, and why.
+
+    Where a worker did not listen, an answer of the address tells nothing; where it did, a refusal is a firewall's.
+    """
+    lines = output.stdout.decode(errors="replace").splitlines()
+    samples = {m[1]: Link(True, float(m[2]), float(m[3])) for m in map(_SAMPLE.fullmatch, lines) if m}
+    failures = {m[1]: m[2] for m in map(_FAILURE.fullmatch, lines) if m}
+
+    def link(node: str) -> Link:
+        failure = failures.get(node, "")
+        answer = _ANSWER.search(failure)
+        if failure and not (answer and node in silent):
+            return Link(False, fault=f"{failure}, although the worker listened" if answer else failure)
+        if node in silent or node not in samples or not samples[node].mbit_s:
+            return Link(None, fault=silent.get(node) or _complaint(output))
+        return samples[node]
+
+    return {node: link(node) for node in nodes}
+
+
+def _complaint(output: Output) -> str:
+    """Why the head measured nothing."""
+    if output.exit_status == NO_PERL:
+        return "the head has no perl to measure with"
+    said = output.stderr.strip().partition("\n")[0][:200]
+    return f"the head's perl failed: {said or f'exit status {output.exit_status}'}"
 
 
 def link_problems(link: Link, endpoint: str) -> Iterator[Problem]:

@@ -15,8 +15,8 @@ from clusterctl.cluster.since import lines_since
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, UsageError, raise_all
 from clusterctl.llama.diagnosis import Diagnosis, NodeLog, Source, diagnose_cluster
-from clusterctl.model import Role
 from clusterctl.remote import commands
+from clusterctl.remote.answer import whole_number
 from clusterctl.remote.command import Command
 from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.transport import Transport
@@ -24,7 +24,6 @@ from clusterctl.remote.transport import Transport
 FOLLOW_INTERVAL_S = 0.5
 # The cause of a failure often stands far before the end.
 DIAGNOSED_LINES = 2000
-_SOURCES = {Role.HEAD: Source.HEAD, Role.WORKER: Source.WORKER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class _Tail:
     @property
     def log(self) -> NodeLog:
         """The log as a diagnosis reads it."""
-        return NodeLog(_SOURCES[self.process.record.role], self.lines, self.process.exit_status)
+        return NodeLog(Source(self.process.record.role), self.lines, self.process.exit_status)
 
 
 async def read_logs(inventory: Inventory, wanted: Wanted) -> Logs:
@@ -180,9 +179,10 @@ async def _read_all(
         if output.exit_status == 3:
             return 0, b""
         written, _, data = output.stdout.partition(b"\n")
-        if output.exit_status != 0 or not written.strip().isdigit():
+        written_bytes = whole_number(written.decode(errors="replace"))
+        if output.exit_status != 0 or written_bytes is None:
             raise ClusterctlError(f"its log can't be read: {output.stderr.strip()[:200]}", node=node)
-        return int(written), data
+        return written_bytes, data
 
     return await on_all(asked, read_one)
 

@@ -110,7 +110,8 @@ class Lookout:
 
     async def _look_at_programs(self) -> Sight:
         seen = await self._observe(self._nodes)
-        sight = Sight(self._inventory.head.name, seen)
+        head = self._inventory.head
+        sight = Sight(head.name, seen, head_is_remote=head.connection != "local")
         strangers = self._strangers(sight)
         if strangers:
             self._targets |= strangers

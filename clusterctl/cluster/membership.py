@@ -13,13 +13,17 @@ from clusterctl.remote.target import Destination
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node of the cluster as it was brought up; `destination` is `None` for the head's own machine."""
+    """A node of the cluster as it was brought up; `destination` is `None` for the head's own machine.
+
+    `rpc_protocol` is what a worker said to the head before that took its only connection; `None` until then.
+    """
 
     name: str
     role: Role
     destination: Destination | None
     address: str
     port: int
+    rpc_protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class Membership:
     def is_wanted(self) -> bool:
         """Whether the cluster is meant to be up: nobody has begun to take down the whole, or has its head."""
         return not self.is_leaving and any(member.role is Role.HEAD for member in self.members)
+
+    def protocol_of(self, name: str) -> str | None:
+        """The RPC protocol that a member's worker spoke when it was verified."""
+        return next((member.rpc_protocol for member in self.members if member.name == name), None)
 
     def to_json(self) -> str:
         """The text kept on the head; empty once nobody is left."""

@@ -54,7 +54,7 @@ async def read_model(head: Transport, files: Sizes) -> ModelHeader:
                 raise ModelFileError(
                     output.stderr.strip() or f"{file} could not be read",
                     node=head.node,
-                    hint="the SSH user must be able to read the model",
+                    hint="model.path must name a file that the SSH user can read",
                 )
             try:
                 wanted = reader.send(output.stdout)

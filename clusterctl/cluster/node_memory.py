@@ -16,7 +16,7 @@ from clusterctl.llama.vendor_tools import (
 )
 from clusterctl.model import HostMemory
 from clusterctl.remote import commands
-from clusterctl.remote.answer import Section
+from clusterctl.remote.answer import Section, whole_number
 from clusterctl.remote.transport import Transport
 
 
@@ -31,6 +31,15 @@ class NodeMemory:
     cards: tuple[CardMemory, ...] = ()
     apps: tuple[ComputeApp, ...] = ()
     held_mib: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def apps_mib(self) -> Mapping[int, int]:
+        """What each program holds of all NVIDIA cards together, by process number, where it is told."""
+        found: dict[int, int] = {}
+        for app in self.apps:
+            if app.used_mib is not None:
+                found[app.pid] = found.get(app.pid, 0) + app.used_mib
+        return found
 
     def held_by(self, pid: int) -> float | None:
         """The MiB of cards that a process holds; `None` if nothing tells of it."""
@@ -53,9 +62,11 @@ def parse_memory(sections: Mapping[str, Section]) -> NodeMemory:
     texts = {name: section.text for name, section in sections.items()}
     prefix = "device_memory:"
     held = {
-        int(name.removeprefix(prefix)): held_mib
+        pid: held_mib
         for name, text in texts.items()
-        if name.startswith(prefix) and (held_mib := parse_device_memory(text)) is not None
+        if name.startswith(prefix)
+        and (pid := whole_number(name.removeprefix(prefix))) is not None
+        and (held_mib := parse_device_memory(text)) is not None
     }
     return NodeMemory(
         host=parse_host_memory(texts.get("memory", "")),

@@ -14,6 +14,7 @@ from clusterctl.remote.command import Command
 from clusterctl.remote.sockets import Socket, parse_sockets
 from clusterctl.remote.transport import Transport
 
+SOCKETS_HINT = "on the node, `lsof -nP -iTCP` (macOS) or `cat /proc/net/tcp` (Linux) must show its sockets"
 _SYSTEMS = {"Linux": "linux", "Darwin": "macos"}
 
 
@@ -49,13 +50,14 @@ class Vitals:
 class Observation:
     """System, sockets, and clusterctl's own records on a node. `membership` and `lock` are the head's texts.
 
-    `vitals` are those of the processes on record, by name. `moved_bytes` is what each of them has read, holds
-    and sent, in all; only those known are in it. `damaged` are the names of records that can't be read.
+    `sockets` is `None` if they can't be listed. `vitals` are those of the processes on record, by name.
+    `moved_bytes` is what each of them has read, holds and sent, in all; only those known are in it. `damaged` are
+    the names of records that can't be read.
     """
 
     node: str
     system: System
-    sockets: tuple[Socket, ...]
+    sockets: tuple[Socket, ...] | None
     holders: Mapping[int, tuple[Listener, ...]]
     processes: Mapping[str, Process]
     membership: str | None
@@ -69,12 +71,17 @@ class Observation:
         return self.processes.get(node)
 
     def listening(self, port: int) -> tuple[Socket, ...]:
-        """The sockets that listen on `port`."""
-        return tuple(socket for socket in self.sockets if socket.listens and socket.port == port)
+        """The sockets that listen on `port`, as far as they are known."""
+        return tuple(socket for socket in self.sockets or () if socket.listens and socket.port == port)
 
     def attached(self, port: int) -> tuple[Socket, ...]:
-        """The connections that others hold to `port` of this node."""
-        return tuple(socket for socket in self.sockets if not socket.listens and socket.port == port)
+        """The connections that others hold to `port` of this node, as far as they are known."""
+        return tuple(socket for socket in self.sockets or () if not socket.listens and socket.port == port)
+
+    def holders_in_words(self, port: int) -> str:
+        """Who listens on `port`."""
+        known = ", ".join(f"{holder.program} (pid {holder.pid})" for holder in self.holders.get(port, ()))
+        return known or "a process that can't be seen, such as another user's process"
 
 
 async def observe(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from clusterctl.cluster.cache_room import cache_advice, demand_room
 from clusterctl.cluster.draft import DraftPart, beside_draft, drafted_tokens, place_draft
@@ -14,12 +15,18 @@ from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.offers import NO_LINKS, beside_host, offers_of, reserve_mib
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
+from clusterctl.errors import PlanDoesNotFit
 from clusterctl.llama.advisories import Advisory
+from clusterctl.llama.arguments import option_of
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import MIB, Advice, Estimate, Link, NodeCommand, Offer, Split, Workload
 from clusterctl.planning.advice import advise
+from clusterctl.planning.assignment import fits_at_all
 from clusterctl.planning.estimate import estimate
 from clusterctl.planning.memory import MemoryModel
+from clusterctl.planning.remedies import Fits
+from clusterctl.planning.shortage import HeadDoesNotFit
+from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.split import choose_split
 
 
@@ -63,7 +70,7 @@ def workload_of(recipe: Recipe) -> Workload:
         batch_logical=recipe.batch.logical,
         batch_physical=recipe.batch.physical,
         cpu_layers=recipe.split.cpu_layers,
-        swa_full="--swa-full" in recipe.server.extra_args,
+        swa_full="--swa-full" in map(option_of, recipe.server.extra_args),
         draft_tokens=drafted_tokens(recipe.draft),
     )
 
@@ -113,35 +120,24 @@ def choose_plan(
         UsageError: for settings that can't be met.
     """
     head = facts[inventory.head.name]
-    workload = workload_of(recipe)
-    memory = MemoryModel(models.model, workload)
-    room = _room(inventory, recipe, facts, models, memory, links)
-    host_budget = room.host_budget_bytes
-    split = choose_split(
-        memory, room.offers, recipe.split.strategy, layers=recipe.split.layers, host_budget_bytes=host_budget
-    )
+    memory = MemoryModel(models.model, workload_of(recipe))
+    room_for = partial(_room, inventory, recipe, facts, models, links=links)
+    room = room_for(memory)
+    split = _split(recipe, head.node, memory, room, partial(_fits, room_for))
     names = expected_names(split)
     settings = head_settings(recipe, head, split, names, draft_device=room.draft.device if room.draft else None)
     faults = find_known_faults(facts, head.node, models.model, split, settings, protocol=None)
     expected = estimate(memory, split)
-    advice = advise(
-        memory,
-        split,
-        room.offers,
-        expected,
-        load_mode=recipe.load_mode,
-        has_draft=recipe.draft is not None,
-        host_budget_bytes=host_budget,
-    )
+    advice = _advice(recipe, memory, room, split, expected)
     return Plan(
         models=models,
-        workload=workload,
+        workload=memory.workload,
         offers=room.offers,
         split=split,
         names=names,
         draft=room.draft,
         settings=settings,
-        host_budget_bytes=host_budget,
+        host_budget_bytes=room.host_budget_bytes,
         estimate=expected,
         advice=(*advice, *cache_advice(inventory, facts, split), *as_advice(faults)),
         known_faults=faults,
@@ -174,6 +170,44 @@ def _room(
     # Before the draft model: what it takes of a device in the head's memory is no longer there for the process.
     offers = beside_host(inventory, facts, offers, _host_bytes(memory), budget)
     return _Room(beside_draft(offers, draft) if draft else offers, budget, draft)
+
+
+def _fits(room_for: Callable[[MemoryModel], _Room], memory: MemoryModel) -> bool:
+    """Whether a workload fits the room beside it: the head's process and the draft model take of the devices."""
+    try:
+        room = room_for(memory)
+    except PlanDoesNotFit:
+        return False
+    return fits_at_all(SlotRanges(memory, room.host_budget_bytes), room.offers)
+
+
+def _split(recipe: Recipe, head: str, memory: MemoryModel, room: _Room, fits: Fits) -> Split:
+    try:
+        return choose_split(
+            memory,
+            room.offers,
+            recipe.split.strategy,
+            layers=recipe.split.layers,
+            host_budget_bytes=room.host_budget_bytes,
+            fits=fits,
+        )
+    except HeadDoesNotFit as error:
+        error.node = head
+        raise
+
+
+def _advice(
+    recipe: Recipe, memory: MemoryModel, room: _Room, split: Split, expected: Estimate
+) -> tuple[Advice, ...]:
+    return advise(
+        memory,
+        split,
+        room.offers,
+        expected,
+        load_mode=recipe.load_mode,
+        has_draft=recipe.draft is not None,
+        host_budget_bytes=room.host_budget_bytes,
+    )
 
 
 def _host_budget_bytes(inventory: Inventory, facts: NodeFacts) -> int | None:

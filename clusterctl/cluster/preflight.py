@@ -11,6 +11,7 @@ from dataclasses import replace
 from clusterctl.cluster.cache import cache_problems
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import HEAD_PROGRAMS, WORKER_PROGRAMS, NodeFacts
+from clusterctl.cluster.observation import SOCKETS_HINT
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.device_choice import missing_backend_problem, usable_devices
@@ -47,7 +48,7 @@ def _library_checks(facts: NodeFacts) -> Iterator[Problem]:
 
 def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> Iterator[Problem]:
     if facts.head_program is None:
-        yield _program_missing(node, facts, HEAD_PROGRAMS)
+        yield program_missing(node, facts)
     elif facts.flags is None:
         yield Problem(
             "help-unreadable",
@@ -70,7 +71,7 @@ def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts:
 
 def _worker_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts: NodeFacts) -> Iterator[Problem]:
     if facts.worker_program is None:
-        yield _program_missing(node, facts, WORKER_PROGRAMS)
+        yield program_missing(node, facts)
     if len(facts.worker_programs) > 1:
         others = ", ".join(p.path for p in facts.worker_programs if p is not facts.worker_program)
         yield Problem(
@@ -118,7 +119,9 @@ def _device_checks(node: Node, facts: NodeFacts) -> Iterator[Problem]:
             yield replace(problem, severity=Severity.ERROR) if unknown else problem
 
 
-def _program_missing(node: Node, facts: NodeFacts, names: tuple[str, ...]) -> Problem:
+def program_missing(node: Node, facts: NodeFacts) -> Problem:
+    """Return the problem of a node that has no program for its role."""
+    names = HEAD_PROGRAMS if node.role is Role.HEAD else WORKER_PROGRAMS
     where = node.llama.bin_dir or (
         f"the PATH of a non-interactive shell ({facts.observation.system.path}) or the usual places"
     )
@@ -159,17 +162,22 @@ def _open_without_key(recipe: Recipe, node: Node) -> Iterator[Problem]:
 
 def _port_taken(node: Node, facts: NodeFacts, port: int) -> Iterator[Problem]:
     seen = facts.observation
+    if seen.sockets is None:
+        yield Problem(
+            "ports-unknown",
+            Severity.WARNING,
+            f"whether port {port} is free is not known: the node's sockets can't be listed",
+            SOCKETS_HINT,
+        )
     if not seen.listening(port):
         return
     own = seen.process(node.name)
-    holders = seen.holders.get(port, ())
-    if own and own.runs and any(holder.pid == own.pid for holder in holders):
+    if own and own.runs and any(holder.pid == own.pid for holder in seen.holders.get(port, ())):
         return
-    who = ", ".join(f"{holder.program} (pid {holder.pid})" for holder in holders) or "another user's process"
     yield Problem(
         "port-taken",
         Severity.ERROR,
-        f"port {port} is held by {who}",
+        f"port {port} is held by {seen.holders_in_words(port)}",
         "stop it yourself, or choose another port; clusterctl touches only what it started",
     )
 

@@ -67,8 +67,10 @@ class Prober:
         began_s = clock()
         missing = await api.completes(self._deadline_s, _unused(pulse.slots or ()))
         ended_s = clock()
+        # Looked at whatever came: the averages begin anew, so that no later look takes our token for traffic.
+        after = await api.pulse()
         # A client's request may have come first, and ours then waits its turn.
-        if missing is None or has_advanced(pulse, await api.pulse()):
+        if missing is None or has_advanced(pulse, after):
             self._missing = None
             self._track = self._track.proven(ended_s)
             return ProgressReport(Verdict.PROVEN, f"a token came within {ended_s - began_s:.1f} s")

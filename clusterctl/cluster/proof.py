@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from clusterctl.cluster.node_memory import NodeMemory, read_memory
-from clusterctl.cluster.observation import Observation, observe
-from clusterctl.cluster.record import Process
+from clusterctl.cluster.observation import SOCKETS_HINT, Observation, observe
+from clusterctl.cluster.record import Process, Record
 from clusterctl.cluster.steps import Tell, telling
 from clusterctl.errors import Degraded
 from clusterctl.llama.devices import parse_devices
 from clusterctl.model import Device
 from clusterctl.remote import commands
+from clusterctl.remote.sockets import may_overlap
 from clusterctl.remote.transport import Transport
 
 # A driver may take some seconds to give back what a killed process held.
@@ -39,18 +40,25 @@ async def prove_gone(transport: Transport, cluster: str, name: str, process: Pro
         seen = await observe(transport, cluster, (record.port,))
         if seen.process(record.node):
             raise Degraded("its record is still there", node=name)
-        if _holds_port(seen, process):
-            raise Degraded(f"port {record.port} is still open", node=name)
+        _prove_closed(seen, name, record)
         memory = await _prove_memory(transport, cluster, process) if process.runs else ()
         note.detail = ", ".join(("no process", f"port {record.port} closed", *memory))
 
 
-def _holds_port(seen: Observation, process: Process) -> bool:
-    """Whether the port is open by this process, or by one that nobody tells."""
-    record = process.record
-    holders = seen.holders.get(record.port, ())
-    is_open = any(socket.address == record.address for socket in seen.listening(record.port))
-    return is_open and (not holders or any(holder.pid == process.pid for holder in holders))
+def _prove_closed(seen: Observation, name: str, record: Record) -> None:
+    """Return if nobody listens where the program did: before it was started, nobody may have either."""
+    if seen.sockets is None:
+        raise Degraded(
+            f"whether port {record.port} is closed can't be told: the node's sockets can't be listed",
+            node=name,
+            hint=SOCKETS_HINT,
+        )
+    if any(may_overlap(socket.address, record.address) for socket in seen.listening(record.port)):
+        raise Degraded(
+            f"port {record.port} is still open, held by {seen.holders_in_words(record.port)}",
+            node=name,
+            hint="end what holds it yourself if it belongs to the cluster; clusterctl ends only what it started",
+        )
 
 
 async def _prove_memory(transport: Transport, cluster: str, process: Process) -> tuple[str, ...]:
@@ -84,7 +92,7 @@ async def _compare_memory(transport: Transport, cluster: str, process: Process) 
     if not missing:
         free = ((d.name, d.free_mib) for d in devices if d.name in record.free_before_mib)
         return tuple(f"{name} has {mib} MiB free again" for name, mib in free)
-    others = others_holding(await read_memory(transport, cluster), process.pid)
+    others = others_grown(await read_memory(transport, cluster), process)
     if sum(missing.values()) > sum(others.values()):
         lacks = ", ".join(f"{name} lacks {mib} MiB" for name, mib in missing.items())
         raise _StillHeld(
@@ -92,7 +100,7 @@ async def _compare_memory(transport: Transport, cluster: str, process: Process) 
             node=record.node,
             hint="look at what holds it (nvidia-smi, rocm-smi); a driver that keeps it needs a reset or a reboot",
         )
-    held = ", ".join(f"{name} holds {mib} MiB" for name, mib in others.items())
+    held = ", ".join(f"{name} holds {mib} MiB more" for name, mib in others.items())
     return (f"less memory is free than before `up`, but not by us: {held}",)
 
 
@@ -111,10 +119,14 @@ def missing_mib(before_mib: Mapping[str, int], devices: Sequence[Device]) -> dic
     return found
 
 
-def others_holding(memory: NodeMemory, own_pid: int | None) -> dict[str, int]:
-    """Return who else holds memory of cards, as far as their tools tell, each with the MiB."""
-    return {
-        f"{app.name} (pid {app.pid})": used_mib
-        for app in memory.apps
-        if app.pid != own_pid and (used_mib := app.used_mib)
-    }
+def others_grown(memory: NodeMemory, process: Process) -> dict[str, int]:
+    """Return who else holds more of cards than when the process was started, each with the MiB by which it grew.
+
+    Nobody, if it is not on record what they held then.
+    """
+    before_mib = process.record.held_before_mib
+    if before_mib is None:
+        return {}
+    names = {app.pid: app.name for app in memory.apps}
+    grown = {pid: mib - before_mib.get(str(pid), 0) for pid, mib in memory.apps_mib.items() if pid != process.pid}
+    return {f"{names[pid]} (pid {pid})": mib for pid, mib in grown.items() if mib > 0}

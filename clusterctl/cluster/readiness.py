@@ -73,6 +73,13 @@ async def wait_until_serving(
                 raise _not_ready(head, refusal)
             tell(Step(TITLE, Outcome.WAITING, detail=f"{health}: {line}"))
             raise _Loading(line)
+    await _demand_token(transports, cluster, head, workers, api)
+
+
+async def _demand_token(
+    transports: Mapping[str, Transport], cluster: str, head: str, workers: Sequence[str], api: HeadApi
+) -> None:
+    """Health stays ok when the cluster can compute nothing."""
     missing = await api.completes(COMPLETION_TIMEOUT_S)
     if missing is not None:
         await demand_alive(transports, cluster, [head, *workers])

@@ -11,11 +11,15 @@ from clusterctl.remote.answer import whole_number
 
 
 class ProcessState(StrEnum):
-    """`prelude.sh` decides it on the node, from boot, start time and arguments."""
+    """`prelude.sh` decides it on the node, from boot, start time and arguments.
+
+    UNSURE: the process of the record lives, but has other arguments than it was given.
+    """
 
     ABSENT = "absent"
     STARTING = "starting"
     RUNNING = "running"
+    UNSURE = "unsure"
     ENDED = "ended"
 
 
@@ -24,7 +28,8 @@ class Record:
     """Why a program runs.
 
     `inputs` is a digest of all that decided its plan, to tell an unchanged cluster. `free_before_mib` is what each
-    of the node's cards had free before the program started.
+    of the node's cards had free before the program started, and `held_before_mib` what other programs held of
+    NVIDIA cards then, by process number; `None` if that was not asked.
     """
 
     cluster: str
@@ -39,6 +44,7 @@ class Record:
     inputs: str
     env: dict[str, str] = field(default_factory=dict)
     free_before_mib: dict[str, int] = field(default_factory=dict)
+    held_before_mib: dict[str, int] | None = None
 
     def to_json(self) -> str:
         """The record as the text kept on the node."""

@@ -20,17 +20,23 @@ from clusterctl.reports import CheckReport, NodeReport
 
 async def look_at_models(
     opened: Session, inventory: Inventory, recipe: Recipe, examination: Examination
-) -> tuple[Examination, Models | None]:
-    """Read the headers of the recipe's models, if their files are there; one that can't be read is a problem."""
+) -> Models | None:
+    """Return the headers of the recipe's models, `None` if their files are not all there.
+
+    Raises:
+        ClusterctlError: as `up` does, if they can't be read.
+    """
     head = examination.facts.get(inventory.head.name)
     paths = [recipe.model.path, *([recipe.draft.path] if recipe.draft and recipe.draft.path else [])]
     if head is None or not all(head.files.get(part) for path in paths for part in part_names(path)):
-        return examination, None
-    try:
-        return examination, await read_models(opened.nodes[head.node], recipe, head.files)
-    except ClusterctlError as error:
-        problem = Problem("model-unreadable", Severity.ERROR, error.message, error.hint or "")
-        return examination.with_problems(head.node, [problem]), None
+        return None
+    return await read_models(opened.nodes[head.node], recipe, head.files)
+
+
+def with_unread_model(inventory: Inventory, examination: Examination, error: ClusterctlError) -> Examination:
+    """Add to the head's problems why the models can't be read."""
+    problem = Problem("model-unreadable", Severity.ERROR, error.message, error.hint or "")
+    return examination.with_problems(inventory.head.name, [problem])
 
 
 def recorded_report(inventory: Inventory, examination: Examination, models: Models | None) -> CheckReport:

@@ -15,7 +15,8 @@ from clusterctl.cluster.membership import destination_of
 from clusterctl.cluster.restarts import Budget, History, Restart
 from clusterctl.cluster.status import TOKEN_EVERY_S, look, read_status
 from clusterctl.cluster.steps import Tell
-from clusterctl.cluster.up import Brought, RunsOtherwise, bring_up
+from clusterctl.cluster.up import Brought, bring_up
+from clusterctl.cluster.up_planning import RunsOtherwise
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import ClusterctlError, Degraded, LockHeld, NodesFailed, NodeUnreachable

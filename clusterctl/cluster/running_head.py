@@ -6,9 +6,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
-from clusterctl.cluster.head_api import HeadApi, base_url, head_api
+from clusterctl.cluster.head_api import (
+    LOOPBACK_OF_WILDCARD,
+    HeadApi,
+    base_url,
+    head_api,
+    is_loopback,
+    reachable_address,
+)
 from clusterctl.cluster.observation import Observation
 from clusterctl.cluster.record import Record
+from clusterctl.config.inventory import Inventory
+from clusterctl.config.recipe import Server
 from clusterctl.errors import ClusterctlError, NotReady
 from clusterctl.llama.secrets import KEY_VARIABLE
 from clusterctl.remote import commands
@@ -51,14 +60,30 @@ async def open_running_head(head: Transport, record: Record) -> AsyncIterator[He
 def url_of(record: Record) -> str:
     """The base URL of a head's API, as its own machine sees it."""
     has_tls = argument_of(record.argv, CERTIFICATE_FLAG) is not None
-    return base_url(record.address, record.port, has_tls=has_tls)
+    return base_url(reachable_address(record.address), record.port, has_tls=has_tls)
 
 
-def access_of(record: Record) -> Access:
-    """What a head asks of its clients; where its keys are in a file and in a variable, the file is named."""
+def clients_url(inventory: Inventory, server: Server) -> str:
+    """The base URL of the head's API for its clients; where it listens everywhere, by the name of its machine."""
+    is_remote_wildcard = server.host in LOOPBACK_OF_WILDCARD and inventory.head.connection != "local"
+    address = inventory.head.host if is_remote_wildcard else reachable_address(server.host)
+    return base_url(address, server.port, has_tls=server.tls is not None)
+
+
+def access_of(record: Record, *, is_remote: bool = False) -> Access:
+    """What a head asks of its clients; where its keys are in a file and in a variable, the file is named.
+
+    `is_remote`: the head's machine is not the clients'.
+    """
     key_file = argument_of(record.argv, KEY_FILE_FLAG)
     key_variable = KEY_VARIABLE if key_file is None and KEY_VARIABLE in record.env else None
-    return Access(key_file, key_variable, argument_of(record.argv, CERTIFICATE_FLAG))
+    only_on = only_on_node(record.node, record.address, is_remote=is_remote)
+    return Access(key_file, key_variable, argument_of(record.argv, CERTIFICATE_FLAG), only_on)
+
+
+def only_on_node(node: str, address: str, *, is_remote: bool) -> str | None:
+    """Return the head's node if it answers on that machine alone, and its clients are on another."""
+    return node if is_remote and is_loopback(address) else None
 
 
 async def first_key(head: Transport, record: Record) -> str | None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from clusterctl.cluster.membership import targets_of
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError
-from clusterctl.remote.command import Command
 from clusterctl.remote.dry import DryTransport
 from clusterctl.remote.guarded import Guard, GuardedTransport
 from clusterctl.remote.target import Destination, open_all
@@ -23,7 +22,6 @@ class Session:
     nodes: dict[str, Transport]
     unreachable: dict[str, ClusterctlError]
     dry: bool
-    transcript: list[tuple[str, Command]] = field(default_factory=list)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _guard: Guard | None = None
 
@@ -31,7 +29,7 @@ class Session:
         """Connect to further nodes, or once more to lost ones, all at once."""
         opened = await self._stack.enter_async_context(open_all(targets))
         for name, transport in opened.done.items():
-            node: Transport = DryTransport(transport, self.transcript) if self.dry else transport
+            node: Transport = DryTransport(transport) if self.dry else transport
             self.nodes[name] = GuardedTransport(node, self._guard) if self._guard else node
             self.unreachable.pop(name, None)
         self.unreachable.update(opened.failed)
@@ -44,7 +42,7 @@ class Session:
 
 @asynccontextmanager
 async def session(inventory: Inventory, *, dry: bool = False) -> AsyncIterator[Session]:
-    """Connect to every node of the inventory; in a dry run, changes are recorded instead of made."""
+    """Connect to every node of the inventory; in a dry run, no change is made."""
     async with AsyncExitStack() as stack:
         opened = Session({}, {}, dry, _stack=stack)
         await opened.join(targets_of(inventory))

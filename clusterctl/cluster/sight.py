@@ -29,9 +29,9 @@ class Found:
 class Sight:
     """One look at a cluster.
 
-    `named_head` is the head of the inventory. `weights_mib` is where the head's log says that weights went, by
-    endpoint or by its own buffers; `None` if the log does not reach back so far. `cause` is why a program died,
-    and on which node.
+    `named_head` is the head of the inventory; `head_is_remote` if that is not this machine. `weights_mib` is where
+    the head's log says that weights went, by endpoint or by its own buffers; `None` if the log does not reach back
+    so far. `cause` is why a program died, and on which node.
     """
 
     named_head: str
@@ -43,6 +43,7 @@ class Sight:
     memory: Mapping[str, NodeMemory] = field(default_factory=dict)
     weights_mib: Mapping[str, float] | None = None
     cause: tuple[str, Diagnosis] | None = None
+    head_is_remote: bool = False
 
     @property
     def membership(self) -> Membership | None:

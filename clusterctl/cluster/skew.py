@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.installed import aligning_step
+from clusterctl.cluster.preflight import program_missing
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.llama.build_pin import satisfies_pin
 from clusterctl.llama.library_commit import library_commit_verdict
@@ -47,7 +48,25 @@ def _judge_node(
     if own is None:
         yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, "the node could not be reached")
         return
-    head = facts.get(inventory.head.name)
+    is_head = node.name == inventory.head.name
+    if (own.head_program if is_head else own.worker_program) is None:
+        missing = program_missing(node, own)
+        yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, missing.message, missing.hint)
+    else:
+        yield from _judge_files(inventory, node, own, facts.get(inventory.head.name), protocols)
+    process = own.observation.process(node.name)
+    if process and process.runs and process.program_changed:
+        reason = f"pid {process.pid} runs {process.record.build}; its files have been replaced since it started"
+        yield SkewEvidence(node.name, "running process", Sameness.MISMATCH, reason, _RESTART)
+
+
+def _judge_files(
+    inventory: Inventory,
+    node: Node,
+    own: NodeFacts,
+    head: NodeFacts | None,
+    protocols: Mapping[str, RpcProtocol],
+) -> Iterator[SkewEvidence]:
     step = aligning_step(inventory, node, head.build if head else None)
     if node.llama.build:
         yield _evidence(node, "pin", _compare_with_pin(own, head, node.llama.build), step)
@@ -55,10 +74,6 @@ def _judge_node(
         yield from _judge_head(node, own, step)
     else:
         yield from _judge_worker(node, own, head, protocols.get(node.name), step)
-    process = own.observation.process(node.name)
-    if process and process.runs and process.program_changed:
-        reason = f"pid {process.pid} runs {process.record.build}; its files have been replaced since it started"
-        yield SkewEvidence(node.name, "running process", Sameness.MISMATCH, reason, _RESTART)
 
 
 def _compare_with_pin(own: NodeFacts, head: NodeFacts | None, pin: str) -> Comparison:
@@ -95,8 +110,6 @@ def _judge_worker(
 
 
 def _compare_worker(own: NodeFacts, head: Build) -> Comparison:
-    if own.worker_program is None:
-        return Comparison(Sameness.UNKNOWN, "there is no worker program on the node")
     library = library_commit_verdict(head, own.library_commits)
     if library.verdict is Sameness.UNKNOWN and _may_speak_for_worker(own):
         comparison = compare_builds(own.build, head)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from clusterctl.cluster.failure import explain
+from clusterctl.cluster.node_memory import read_memory
 from clusterctl.cluster.record import Process, ProcessState, Record
 from clusterctl.errors import StartFailed
 from clusterctl.model import NodeCommand
 from clusterctl.remote import commands
+from clusterctl.remote.answer import whole_number
 from clusterctl.remote.transport import Transport
 
 
@@ -27,7 +29,7 @@ class Launch:
     inputs: str
     free_before_mib: Mapping[str, int] = field(default_factory=dict)
 
-    def record(self, cluster: str) -> Record:
+    def record(self, cluster: str, held_before_mib: dict[str, int] | None = None) -> Record:
         """The record to keep on the node."""
         return Record(
             cluster=cluster,
@@ -42,6 +44,7 @@ class Launch:
             started_at=datetime.now(UTC).isoformat(timespec="seconds"),
             inputs=self.inputs,
             free_before_mib=dict(self.free_before_mib),
+            held_before_mib=held_before_mib,
         )
 
 
@@ -51,7 +54,8 @@ async def start(transports: Mapping[str, Transport], cluster: str, launch: Launc
     Raises:
         StartFailed: if it ended at once, with the likely cause and its log; or could not be started.
     """
-    node, record = launch.command.node, launch.record(cluster)
+    node = launch.command.node
+    record = launch.record(cluster, await _held_by_others(transports[node], cluster, launch))
     output = await transports[node].run(
         commands.start(cluster, node, launch.command.argv, record=record.to_json(), env=launch.command.env)
     )
@@ -70,8 +74,22 @@ async def start(transports: Mapping[str, Transport], cluster: str, launch: Launc
             node=node,
             hint="look at free disk space and at the user's rights in ~/.local/state",
         )
+    if state == ProcessState.UNSURE:
+        raise StartFailed(
+            f"the {record.role} was ended again: it runs with other arguments than it was given, so that nobody "
+            "could tell later that it is ours",
+            node=node,
+            hint=f"if {record.argv[0]} is a script, let it pass its arguments on as they are, as the last ones",
+        )
     if state != ProcessState.RUNNING:
         exit_status = rest.split("\n")[1] if rest.count("\n") > 1 else ""
-        process = Process(record, ProcessState.ENDED, None, int(exit_status) if exit_status.isdigit() else None)
+        process = Process(record, ProcessState.ENDED, None, whole_number(exit_status))
         raise await explain(transports, cluster, process, f"the {record.role} ended at once")
     return True
+
+
+async def _held_by_others(transport: Transport, cluster: str, launch: Launch) -> dict[str, int] | None:
+    """What others hold of the cards already, which must not excuse later what the program leaves behind."""
+    if not any(name.startswith("CUDA") for name in launch.free_before_mib):
+        return None
+    return {str(pid): mib for pid, mib in (await read_memory(transport, cluster)).apps_mib.items()}

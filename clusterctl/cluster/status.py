@@ -95,7 +95,7 @@ def _head_status(sight: Sight) -> HeadStatus:
         resident_mib=_resident_mib(sight, name),
         device_mib=_device_mib(sight.memory.get(node), process.pid),
         device_memory=_cards(sight.memory.get(node)),
-        access=access_of(process.record),
+        access=access_of(process.record, is_remote=sight.head_is_remote),
     )
 
 
@@ -115,6 +115,7 @@ def _worker_status(sight: Sight, member: Member) -> WorkerStatus:
         pid=pid,
         state="suspended" if member.name in sight.suspended else _worker_state(sight, endpoint, attached),
         listening_on=tuple(f"{s.address}:{s.port}" for s in observation.listening(member.port)),
+        rpc_protocol=member.rpc_protocol,
         attached=attached,
         resident_mib=_resident_mib(sight, member.name),
         device_mib=_device_mib(sight.memory.get(node), pid),
@@ -127,7 +128,9 @@ def _worker_state(sight: Sight, endpoint: str, attached: Sequence[str]) -> str:
     if not attached:
         return "idle"
     head = sight.seen.get(sight.head)
-    is_ours = head is None or any(socket.peer == endpoint for socket in head.sockets)
+    if head is None or head.sockets is None:
+        return "serving"
+    is_ours = any(socket.peer == endpoint for socket in head.sockets)
     return "serving" if is_ours or sight.health is not Health.OK else "foreign"
 
 

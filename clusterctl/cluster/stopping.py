@@ -6,6 +6,7 @@ from clusterctl.cluster.steps import Note, Tell, telling
 from clusterctl.errors import Degraded
 from clusterctl.model import Outcome, Role
 from clusterctl.remote import commands
+from clusterctl.remote.answer import whole_number
 from clusterctl.remote.transport import Transport
 
 # A head leaves at once on SIGTERM, or waits for a worker that never answers; a worker may have to give much memory
@@ -23,7 +24,8 @@ async def stop_recorded(
     `label` is what to call it, if not as the node.
 
     Raises:
-        Degraded: if the process is still there after SIGKILL, as one stuck in a driver may be.
+        Degraded: if the process is still there after SIGKILL, as one stuck in a driver may be; or can't be told to
+            be ours.
         NodeUnreachable: if the node is gone.
     """
     with telling(tell, f"stop the {role}", label or node) as note:
@@ -34,7 +36,7 @@ async def remove_damaged(transport: Transport, cluster: str, node: str, tell: Te
     """Remove a record that can't be read, after its program if that runs; return whether there was anything to do.
 
     Raises:
-        Degraded: if the process is still there after SIGKILL.
+        Degraded: if the process is still there after SIGKILL, or can't be told to be ours.
         NodeUnreachable: if the node is gone.
     """
     with telling(tell, "remove a damaged record", node) as note:
@@ -46,12 +48,19 @@ async def _end(transport: Transport, cluster: str, node: str, grace_s: int, note
         commands.stop(cluster, node, grace_s=grace_s), timeout_s=grace_s + KILL_ALLOWANCE_S
     )
     word = "recorded" if output.recorded else output.stdout.decode(errors="replace").strip()
+    word, _, pid = word.partition(" ")
     note.outcome, note.detail = _OUTCOMES.get(word, (Outcome.DONE, word))
     if word == "stuck":
         raise Degraded(
             "the process does not end, not even by SIGKILL",
             node=transport.node,
             hint="it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
+        )
+    if word == "unsure":
+        raise Degraded(
+            f"process {pid} has other arguments than it was started with, so it may not be ours",
+            node=transport.node,
+            hint=f"look at it (ps -ww -p {pid}), end it by hand if it is, and run `clusterctl down` again",
         )
     return word != "absent"
 
@@ -74,10 +83,10 @@ async def purge_cache_of(transport: Transport, cluster: str, tell: Tell) -> bool
                 node=transport.node,
                 hint=f"remove ~/.cache/clusterctl/{cluster} on the node by hand",
             )
-        kib = output.stdout.strip()
-        note.outcome = Outcome.UNCHANGED if kib == b"0" else Outcome.DONE
-        note.detail = "nothing was there" if kib == b"0" else f"{int(kib) // 1024} MiB"
-        return kib != b"0"
+        kib = whole_number(output.stdout.decode(errors="replace"))
+        note.outcome = Outcome.UNCHANGED if kib == 0 else Outcome.DONE
+        note.detail = "nothing was there" if kib == 0 else "" if kib is None else f"{kib // 1024} MiB"
+        return kib != 0
 
 
 _OUTCOMES = {

@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from clusterctl.cluster.failure import explain
-from clusterctl.cluster.observation import observe
+from clusterctl.cluster.observation import SOCKETS_HINT, observe
 from clusterctl.cluster.rpc_probe import Hello, say_hello
 from clusterctl.cluster.starting import Launch
 from clusterctl.errors import StartFailed
 from clusterctl.llama.devices import parse_devices
 from clusterctl.llama.diagnosis import Source, diagnose
-from clusterctl.model import Device, Share, Split
+from clusterctl.model import MIB, Device, Share, Split
 from clusterctl.remote import commands
 from clusterctl.remote.transport import Transport
 
 # A program that ends at once may lose the end of its log, with the reason why a worker is missing.
 LISTINGS = 3
 LISTEN_TIMEOUT_S = 20.0
-MIB = 1024 * 1024
 
 
 class _NotListening(StartFailed):
@@ -54,6 +53,12 @@ async def _check_listening(transports: Mapping[str, Transport], cluster: str, la
         if process is None:
             raise StartFailed("the worker's record has vanished", node=node, hint="run `clusterctl up` again")
         raise await explain(transports, cluster, process, "the worker ended before it listened")
+    if seen.sockets is None:
+        raise StartFailed(
+            f"where the worker listens can't be told: the sockets of {node} can't be listed",
+            node=node,
+            hint=SOCKETS_HINT,
+        )
     listening = {socket.address for socket in seen.listening(launch.port)}
     if not listening:
         raise _NotListening(
@@ -67,10 +72,9 @@ async def _check_listening(transports: Mapping[str, Transport], cluster: str, la
             node=node,
             hint="RPC has no password: it must not be reachable from anywhere but the private network",
         )
-    holders = seen.holders.get(launch.port, ())
-    if not any(holder.pid == process.pid for holder in holders):
+    if not any(holder.pid == process.pid for holder in seen.holders.get(launch.port, ())):
         raise StartFailed(
-            f"port {launch.port} is held by another process than the worker just started",
+            f"port {launch.port} is held by {seen.holders_in_words(launch.port)}, not by the worker just started",
             node=node,
             hint="look at what holds it; clusterctl touches only what it started",
         )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from clusterctl.errors import Fault
+from clusterctl.escaping import escaped
 
 Location = tuple[str | int, ...]
 
@@ -106,14 +107,7 @@ class Document:
 
 def fault_at(file: str, mark: Mark, location: Location, message: str) -> Fault:
     """Return a fault whose texts can't do anything to a terminal."""
-    return Fault(printable(file), mark.line, mark.column, printable(dotted(location)), printable(message))
-
-
-def printable(text: str) -> str:
-    """Return `text` with everything a terminal might obey written as an escape."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
-    )
+    return Fault(escaped(file), mark.line, mark.column, escaped(dotted(location)), escaped(message))
 
 
 def dotted(location: Location) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusterctl.config.document import printable
 from clusterctl.errors import UsageError
+from clusterctl.escaping import escaped
 
 MAX_BYTES = 1024 * 1024
 
@@ -35,4 +35,4 @@ def read_text(path: Path, *, hint: str) -> str:
     except ValueError:
         # A path with a NUL character; the operating system knows no such file.
         reason = "no such file"
-    raise UsageError(f"{printable(str(path))}: {reason}", hint=hint)
+    raise UsageError(f"{escaped(str(path))}: {reason}", hint=hint)

@@ -144,7 +144,7 @@ class NodeSettings(Section):
     speed: Speed = Speed()
     """How fast the devices are, for the speed-aware split and the estimate."""
     env: Mapping[VariableName, AnyText] = Field(default_factory=dict)
-    """Environment variables of the llama.cpp programs on this node."""
+    """Environment variables of the llama.cpp programs on this node. Those that would undo a plan are refused."""
     labels: Mapping[Line, AnyText] = Field(default_factory=dict)
     """Notes of your own; they change nothing."""
 

@@ -9,9 +9,10 @@ from ipaddress import IPv4Address
 
 from pydantic import ValidationError
 
-from clusterctl.config.document import Document, Entry, Items, Map, Value, merge, plain
+from clusterctl.config.document import Document, Entry, Items, Map, Value, fault_at, merge, plain
 from clusterctl.config.inventory import Node
 from clusterctl.errors import Fault
+from clusterctl.llama.arguments import variable_refusal
 from clusterctl.model import Role
 
 MAX_WORKERS = 16
@@ -48,6 +49,7 @@ def inventory_faults(document: Document) -> Iterator[Fault]:
     yield from _workers_with_address(document, nodes)
     yield from _loopback_within_one_machine(document, nodes)
     yield from _unique_endpoints(document, nodes)
+    yield from _variables_beside_the_plan(document)
 
 
 def _listed(document: Document) -> tuple[Value, ...]:
@@ -130,6 +132,15 @@ def _unique_endpoints(document: Document, nodes: Nodes) -> Iterator[Fault]:
         if other:
             message = f"`{other.name}` listens on port {node.rpc.port} there already; choose another port"
             yield document.fault(("nodes", at, "rpc", "port"), message)
+
+
+def _variables_beside_the_plan(document: Document) -> Iterator[Fault]:
+    for at, _ in enumerate(_listed(document)):
+        place = ("nodes", at, "env")
+        variables = document.get(*place)
+        for name, entry in variables.entries.items() if isinstance(variables, Map) else ():
+            if why := variable_refusal(name):
+                yield fault_at(document.file, entry.mark, (*place, name), f"`{name}` must not be set: {why}")
 
 
 def _same_endpoint(one: Node, other: Node) -> bool:

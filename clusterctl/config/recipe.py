@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from clusterctl.config.addresses import Host
 from clusterctl.config.fields import (
@@ -23,21 +23,6 @@ from clusterctl.config.fields import (
     Version,
 )
 from clusterctl.config.section import KeyFault, Section
-
-FLAGS_OF_KEYS = {
-    "model.path": "-m --model",
-    "model.alias": "-a --alias",
-    "context": "-c --ctx-size",
-    "parallel": "-np --parallel",
-    "kv_cache": "-ctk --cache-type-k -ctv --cache-type-v -kvu --kv-unified -no-kvu --no-kv-unified",
-    "flash_attention": "-fa --flash-attn",
-    "batch": "-b --batch-size -ub --ubatch-size",
-    "load_mode": "-lm --load-mode --mmap --no-mmap --mlock -dio --direct-io -ndio --no-direct-io",
-    "split": "-ts --tensor-split -ngl --gpu-layers --n-gpu-layers -sm --split-mode -fit --fit",
-    "server": "--host --port --api-key-file --ssl-key-file --ssl-cert-file",
-    "the inventory": "--rpc -dev --device",
-}
-"""Flags of llama-server that clusterctl itself sets, by what decides them (llama.cpp common/arg.cpp)."""
 
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 """Types of the KV cache that llama-server takes (llama.cpp common/arg.cpp)."""
@@ -59,16 +44,6 @@ FlashAttention = Annotated[
     BeforeValidator(_on_or_off),
     WithJsonSchema({"enum": ["on", "off", "auto", True, False]}),
 ]
-
-
-def _not_set_by_a_key(argument: str) -> str:
-    owner = next((key for key, flags in FLAGS_OF_KEYS.items() if argument in flags.split()), None)
-    if owner:
-        raise ValueError(f"must not be a flag that `{owner}` decides")
-    return argument
-
-
-ExtraArgument = Annotated[AnyText, AfterValidator(_not_set_by_a_key)]
 
 
 class Model(Section):
@@ -175,8 +150,8 @@ class Server(Section):
     """File on the head with the keys that clients may send, one a line. Left out: anyone is served."""
     tls: Tls | None = None
     """Serve HTTPS with this certificate. Left out: HTTP."""
-    extra_args: tuple[ExtraArgument, ...] = ()
-    """Further arguments of llama-server, one a list item. Flags that other keys decide are refused."""
+    extra_args: tuple[AnyText, ...] = ()
+    """Further arguments of llama-server, one a list item. What would undo the plan, and secrets, are refused."""
 
 
 class Recipe(Section):

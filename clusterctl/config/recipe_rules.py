@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterctl.config.document import Document, Map, fault_at
+from clusterctl.config.document import Document, Items, Map, Scalar, fault_at
 from clusterctl.config.faults import suggestion
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import Fault
+from clusterctl.llama.arguments import argument_refusal, option_of
 
 PLAIN_CACHE_TYPES = frozenset({"f32", "f16", "bf16"})
 
@@ -15,6 +16,7 @@ PLAIN_CACHE_TYPES = frozenset({"f32", "f16", "bf16"})
 def recipe_faults(document: Document, inventory: Inventory | None) -> Iterator[Fault]:
     """Yield what is wrong between the sections of a recipe and, where one is given, with its inventory."""
     yield from _quantized_values_with_flash_attention(document)
+    yield from _arguments_beside_the_plan(document)
     if inventory:
         yield from _layers_on_known_nodes(document, inventory)
 
@@ -25,6 +27,16 @@ def _quantized_values_with_flash_attention(document: Document) -> Iterator[Fault
     if document.text("flash_attention") in ("off", "false") and cache_type not in PLAIN_CACHE_TYPES:
         message = f"`{cache_type}` needs flash attention, and `flash_attention` is off"
         yield document.fault(("kv_cache", "v"), message)
+
+
+def _arguments_beside_the_plan(document: Document) -> Iterator[Fault]:
+    place = ("server", "extra_args")
+    arguments = document.get(*place)
+    for at, argument in enumerate(arguments.values if isinstance(arguments, Items) else ()):
+        text = argument.text if isinstance(argument, Scalar) else None
+        if text is not None and (why := argument_refusal(text)):
+            # What follows a `=` is not shown: it may be a secret.
+            yield document.fault((*place, at), f"`{option_of(text)}` must not stand here: {why}")
 
 
 def _layers_on_known_nodes(document: Document, inventory: Inventory) -> Iterator[Fault]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clusterctl.config.document import printable
 from clusterctl.errors import UsageError
+from clusterctl.escaping import escaped
 from clusterctl.model import Role
 
 # What every reader of YAML takes for text without quotes, wherever it stands; words and paths, IPv4 addresses.
@@ -68,15 +68,13 @@ def write_inventory(path: Path, text: str, *, replace: bool) -> None:
         raise existing(path) from error
     except OSError as error:
         raise UsageError(
-            f"{printable(str(path))} can't be written: {error.strerror}", hint="name another file with -o"
+            f"{escaped(str(path))} can't be written: {error.strerror}", hint="name another file with -o"
         ) from error
 
 
 def existing(path: Path) -> UsageError:
     """The error that a file is there already."""
-    return UsageError(
-        f"{printable(str(path))} exists", hint="name another file with -o, or replace it with --force"
-    )
+    return UsageError(f"{escaped(str(path))} exists", hint="name another file with -o, or replace it with --force")
 
 
 def _lines(draft: InventoryDraft) -> Iterator[str]:
@@ -104,7 +102,7 @@ def _defaults(draft: InventoryDraft) -> Iterator[str]:
         yield "  llama:"
         yield f"    bin_dir: {_scalar(draft.bin_dir)}"
         if draft.pin:
-            yield f"    # build: {_comment(draft.pin)}      # take the # away to refuse any other build"
+            yield f"    # build: {escaped(draft.pin)}      # take the # away to refuse any other build"
         yield ""
 
 
@@ -128,17 +126,13 @@ def _node(node: NodeDraft, common_bin_dir: str | None) -> Iterator[str]:
 
 def _comments(texts: Sequence[str], margin: str) -> Iterator[str]:
     for text in texts:
-        words, line = _comment(text).split(), f"{margin}#"
+        words, line = escaped(text).split(), f"{margin}#"
         for word in words:
             if len(line) + 1 + len(word) > _WIDTH and line.strip() != "#":
                 yield line
                 line = f"{margin}#"
             line += f" {word}"
         yield line
-
-
-def _comment(text: str) -> str:
-    return printable(text)
 
 
 def _scalar(text: str) -> str:

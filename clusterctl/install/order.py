@@ -100,6 +100,8 @@ def _files_by_node(
         node, _, path = argument.partition("=")
         if path and node in names:
             named[node] = path
+        elif path and not Path(argument).exists() and "/" not in node:
+            raise UsageError(f"no node is called {node}", hint=f"known are {', '.join(names)}")
         else:
             general.append(argument)
     without = [name for name in names if name not in named]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from clusterctl.cluster.installed import ROOT
 from clusterctl.cluster.steps import Tell
@@ -32,33 +32,19 @@ async def put(site: Site, look: Look, package: Package, directory: str, flags: S
     def waiting(detail: str) -> None:
         tell(Step(title, Outcome.WAITING, site.name, detail=detail))
 
-    async def content() -> AsyncIterator[bytes]:
-        sent = 0
-        with await asyncio.to_thread(package.path.open, "rb") as file:
-            while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
-                yield chunk
-                sent += len(chunk)
-                waiting(f"sent {sent / MIB:.0f} of {package.size_bytes / MIB:.0f} MiB")
-        # An input that stays open says that somebody still waits.
-        await asyncio.Event().wait()
-
     def hear(data: bytes) -> None:
         lines = data.decode(errors="replace").split("\n")
         waiting(next((line.strip() for line in reversed(lines) if line.strip()), ""))
 
-    output = await site.transport.feed(
-        commands.install_put(
-            ROOT,
-            directory,
-            size_bytes=package.size_bytes,
-            sha256=package.sha256,
-            path=look.system.path,
-            cmake_flags=flags,
-        ),
-        content(),
-        hear,
-        TIMEOUT_S,
+    command = commands.install_put(
+        ROOT,
+        directory,
+        size_bytes=package.size_bytes,
+        sha256=package.sha256,
+        path=look.system.path,
+        cmake_flags=flags,
     )
+    output = await site.transport.feed(command, _content(package, waiting), hear, TIMEOUT_S)
     said = output.stdout.decode(errors="replace").strip().splitlines()
     if output.exit_status == CORRUPT:
         raise InstallFailed(
@@ -73,3 +59,14 @@ async def put(site: Site, look: Look, package: Package, directory: str, flags: S
             hint="its last words are above; look at free disk space and memory too",
             log=said[-SHOWN_LINES:],
         )
+
+
+async def _content(package: Package, waiting: Callable[[str], None]) -> AsyncIterator[bytes]:
+    """The package, then nothing: an input that stays open says that somebody still waits."""
+    sent = 0
+    with await asyncio.to_thread(package.path.open, "rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield chunk
+            sent += len(chunk)
+            waiting(f"sent {sent / MIB:.0f} of {package.size_bytes / MIB:.0f} MiB")
+    await asyncio.Event().wait()

@@ -21,7 +21,7 @@ _LONGEST_LINE = 1000
 
 
 class Source(StrEnum):
-    """Where lines come from. `START` and `PROBE` are the output of a command that clusterctl ran on a node."""
+    """Where lines come from: a program, by its `Role`, or a command that clusterctl ran on a node."""
 
     HEAD = "head"
     WORKER = "worker"

@@ -104,15 +104,6 @@ def spell(flags: Flags, wanted: Mapping[str, str | int | bool]) -> tuple[str, ..
     )
 
 
-def refuse_extra_args(extra_args: Sequence[str], *, uses_rpc: bool) -> list[str]:
-    """Say what is wrong with the user's own arguments for llama-server, one sentence per fault.
-
-    llama.cpp lets the last of two equal options win, so an argument that clusterctl sets as well would undo
-    the plan unseen.
-    """
-    return [fault for given, value in _pairs(extra_args) for fault in _faults_of(given, value, uses_rpc)]
-
-
 def _options(text: str) -> Iterator[tuple[str, Option]]:
     for head, description in _entries(text):
         words = " ".join(description.split())
@@ -194,26 +185,6 @@ def _range(builds: Mapping[str, int]) -> str:
     since = f"from b{builds['since']} on" if "since" in builds else ""
     gone = f"before b{builds['gone']}" if "gone" in builds else ""
     return " and ".join(part for part in (since, gone) if part)
-
-
-def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each option with the argument after it, as llama.cpp reads them: `_` in a long name is `-`."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
-        name, equals, value = argument.partition("=")
-        if name.startswith("-"):
-            long = name.startswith("--")
-            yield name.replace("_", "-") if long else name, value if equals else following
-
-
-def _faults_of(given: str, value: str, uses_rpc: bool) -> Iterator[str]:
-    rules = _data()["extra_args"]
-    for owner, options in rules["owned"].items():
-        if given in options:
-            yield f"{given} is decided by {owner}"
-    for rule in rules["refused"]:
-        applies = uses_rpc or not rule.get("rpc_only", False)
-        if applies and given in rule["options"] and value in rule.get("values", [value]):
-            yield f"{' '.join([given, value]) if 'values' in rule else given}: {rule['why']}"
 
 
 def _as_text(value: str | int | bool) -> str:

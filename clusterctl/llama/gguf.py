@@ -100,18 +100,6 @@ def read_header(file: str, file_bytes: int | None = None) -> Generator[ByteRange
     return header
 
 
-def parse_header(file: str, data: bytes) -> GgufHeader:
-    """The header of a file that begins with `data`; raises `ModelFileError`."""
-    reader = read_header(file)
-    wanted = next(reader)
-    while True:
-        try:
-            wanted = reader.send(data[wanted.offset : wanted.offset + wanted.length])
-        except StopIteration as done:
-            header: GgufHeader = done.value
-            return header
-
-
 def _feed(cursor: Cursor, parse: Callable[[Cursor], Parsed]) -> Generator[ByteRange, bytes, Parsed]:
     """Parse one entry; if the buffer ends within it, ask for more bytes and parse it again."""
     start = cursor.position
@@ -124,7 +112,7 @@ def _feed(cursor: Cursor, parse: Callable[[Cursor], Parsed]) -> Generator[ByteRa
             wanted = max(short.missing, FIRST_READ_BYTES, min(3 * held, LARGEST_READ_BYTES))
             received = yield ByteRange(held, min(wanted, cursor.limit - held))
             if not received:
-                raise cursor.error(f"the file ends at byte {held}, within its header") from None
+                raise cursor.error(f"the file is cut short: it ends at byte {held}, within its header") from None
             cursor.buffer += received
 
 
@@ -132,7 +120,8 @@ def _preamble(cursor: Cursor) -> tuple[int, int, int]:
     cursor.need(4)
     magic = bytes(cursor.buffer[:4])
     if magic != b"GGUF":
-        raise cursor.error(f"not a GGUF file: it begins with {magic!r}")
+        text = magic.decode("ascii", errors="backslashreplace")
+        raise cursor.error(f"not a GGUF file: it begins with `{text}`")
     cursor.position += 4
     version = cursor.count(U32)
     if version not in VERSIONS and int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS:
@@ -177,7 +166,7 @@ def _check_data_end(cursor: Cursor, header: GgufHeader, file_bytes: int | None) 
     last = header.tensors[-1]
     end = header.data_offset + last.offset + last.size_bytes
     if end > file_bytes:
-        raise cursor.error(f"the tensor data ends at byte {end}, but the file has only {file_bytes}")
+        raise cursor.error(f"the file is cut short: it has {file_bytes} bytes, but its tensor data ends at {end}")
 
 
 def _padded(size: int, alignment: int) -> int:

@@ -61,6 +61,7 @@ class Cursor:
 
     def __init__(self, file: str, file_bytes: int | None) -> None:
         self.file = file
+        self.file_bytes = file_bytes
         self.limit = HEADER_LIMIT_BYTES if file_bytes is None else min(file_bytes, HEADER_LIMIT_BYTES)
         self.buffer = bytearray()
         self.position = 0
@@ -76,7 +77,10 @@ class Cursor:
         """Make sure that `length` more bytes are in the buffer."""
         end = self.position + length
         if end > self.limit:
-            raise self.error(f"{length} more bytes are announced, but the header must end by {self.limit}")
+            announced = f"{length} more bytes are announced"
+            if self.limit == self.file_bytes:
+                raise self.error(f"the file is cut short: {announced}, but it ends at byte {self.limit}")
+            raise self.error(f"{announced}, but the header must end by {self.limit}")
         if end > len(self.buffer):
             raise ShortBuffer(end - len(self.buffer))
 

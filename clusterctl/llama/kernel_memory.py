@@ -49,7 +49,7 @@ def _regions(text: str) -> dict[tuple[str, str, str], int]:
             card = value
         elif key == "client-id":
             client = value
-        elif (region := _REGION.match(key)) and value.isdigit():
+        elif (region := _REGION.match(key)) and value.isascii() and value.isdecimal():
             place = (card, client, region[1])
             found[place] = max(found.get(place, 0), int(value) * _UNITS[unit])
     return found

@@ -40,11 +40,6 @@ class Sense:
     detail: str
     logprobs: tuple[float, ...] = ()
 
-    @property
-    def mean_logprob(self) -> float | None:
-        """The mean of the log-probabilities; `None` if there are none."""
-        return fmean(self.logprobs) if self.logprobs else None
-
 
 @dataclass(frozen=True, slots=True)
 class Questions:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-_GET_DEVICE_MEMORY = 11
 _HELLO = 14
-_DEVICE_COUNT = 15
 
 _SIZE = struct.Struct("<Q")
 _REQUEST = struct.Struct("<BQ")
@@ -31,14 +29,6 @@ class RpcProtocol:
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}"
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
-    """What a worker says of one device's memory."""
-
-    free_bytes: int
-    total_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +59,8 @@ PROTOCOL_BUILDS = tuple(
 
 def hello_request(*, with_capabilities: bool = True) -> bytes:
     """Return HELLO. A worker of another age closes the connection without an answer: then try the other form."""
-    return _request(_HELLO, _CAPABILITIES if with_capabilities else b"")
-
-
-def device_count_request() -> bytes:
-    """Ask how many devices the worker exposes (protocol 3 and later), after HELLO."""
-    return _request(_DEVICE_COUNT, b"")
-
-
-def device_memory_request(device: int) -> bytes:
-    """Ask for one device's memory (protocol 3 and later), after HELLO. Devices count from 0."""
-    return _request(_GET_DEVICE_MEMORY, struct.pack("<I", device))
+    payload = _CAPABILITIES if with_capabilities else b""
+    return _REQUEST.pack(_HELLO, len(payload)) + payload
 
 
 def missing_bytes(received: bytes) -> int:
@@ -96,18 +77,6 @@ def decode_hello(received: bytes) -> RpcProtocol | None:
     if payload is None or len(payload) not in _HELLO_SIZES or payload[0] == 0:
         return None
     return RpcProtocol(*payload[:3])
-
-
-def decode_device_count(received: bytes) -> int | None:
-    """Return the number of devices from a whole response; `None` if it is none."""
-    payload = _payload(received)
-    return int.from_bytes(payload, "little") if payload is not None and len(payload) == 4 else None
-
-
-def decode_device_memory(received: bytes) -> DeviceMemory | None:
-    """Return a device's memory from a whole response; `None` if it is none. Zeros mean unknown to the worker."""
-    payload = _payload(received)
-    return DeviceMemory(*struct.unpack("<QQ", payload)) if payload is not None and len(payload) == 16 else None
 
 
 def accepts(head: RpcProtocol | None, worker: RpcProtocol | None) -> bool | None:
@@ -133,10 +102,6 @@ def builds_of_protocol(protocol: RpcProtocol) -> tuple[int, int | None]:
     older = [row.last for row in PROTOCOL_BUILDS if row.protocol < protocol]
     newer = [row.first for row in PROTOCOL_BUILDS if row.protocol > protocol]
     return max(older, default=-1) + 1, min(newer) - 1 if newer else None
-
-
-def _request(command: int, payload: bytes) -> bytes:
-    return _REQUEST.pack(command, len(payload)) + payload
 
 
 def _payload(received: bytes) -> bytes | None:

@@ -51,8 +51,13 @@ def cheapest(ranges: SlotRanges, offers: Sequence[Offer], costs: Sequence[Device
 
 
 def fits_at_all(ranges: SlotRanges, offers: Sequence[Offer]) -> bool:
-    """Whether any assignment in this order fits, with as many devices as a head can take."""
+    """Whether any assignment in this order fits, with as many devices as a head can take.
+
+    Without devices, whether the head's memory holds a model that lies on its CPU as a whole.
+    """
     kept = largest_devices(offers)
+    if not kept:
+        return not ranges.count and ranges.host_suffices(is_whole=True)
     free = DeviceCost(slots=[0] * (ranges.count + 1), boundary=[0] * (ranges.count + 1), use=0)
     return cheapest(ranges, kept, [free] * len(kept)) is not None
 

@@ -6,8 +6,7 @@ Weights and KV cache are exact to the byte; compute buffers are an estimate (see
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import Memory, Workload
@@ -49,7 +48,7 @@ class MemoryModel:
             return Memory()
         stop = min(end, self.header.n_layer)
         model = self._weights[stop] - self._weights[min(first, stop)]
-        if first < stop:
+        if model:
             model += self.header.shared_bytes
         if end > self.header.n_layer:
             model += self.header.output_bytes
@@ -87,30 +86,6 @@ def is_pipelined(devices: int, cpu_layers: int) -> bool:
     return devices > 1 and cpu_layers == 0
 
 
-def estimate_memory(
-    header: ModelHeader, workload: Workload, slots: Sequence[int]
-) -> tuple[tuple[Memory, ...], Memory]:
-    """The memory of every device, in device order, and of the host.
-
-    `slots` are the `--tensor-split` counts; with the workload's `cpu_layers` they must add up to
-    `n_layer + 1`, else `ValueError`.
-    """
-    if sum(slots) + workload.cpu_layers != header.n_layer + 1:
-        raise ValueError(
-            f"{slots} and {workload.cpu_layers} on the CPU are not {header.n_layer} layers and the output"
-        )
-    model = MemoryModel(header, workload)
-    pipelined = is_pipelined(len(slots), workload.cpu_layers)
-    ends = list(accumulate(slots, initial=workload.cpu_layers))
-    devices = tuple(model.device_memory(first, end, pipelined=pipelined) for first, end in pairwise(ends))
-    return devices, model.host_memory(pipelined=pipelined)
-
-
 def whole_model_memory(header: ModelHeader, workload: Workload) -> Memory:
     """The memory of one device that holds the whole model, as a draft model's does."""
     return MemoryModel(header, workload).device_memory(0, header.n_layer + 1, pipelined=False)
-
-
-def layer_weight_bytes(header: ModelHeader, layer: int) -> int:
-    """Bytes of weights that llama.cpp loads for layer number `layer`."""
-    return header.layers[layer].weight_bytes

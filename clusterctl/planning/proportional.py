@@ -18,7 +18,7 @@ def split_by_memory(ranges: SlotRanges, offers: Sequence[Offer]) -> Assignment |
     boundaries are the fewest layers away from there.
     """
     rooms = [ranges.room_bytes(offer) if ranges.can_take_part(offer) else 0 for offer in offers]
-    targets = apportion(ranges.count, rooms if any(rooms) else [1] * len(offers))
+    targets = apportion(ranges.count, _weights(ranges, rooms))
     costs = [
         DeviceCost(
             slots=[0] * (ranges.count + 1),
@@ -40,19 +40,31 @@ def split_by_memory(ranges: SlotRanges, offers: Sequence[Offer]) -> Assignment |
     )
 
 
+def _weights(ranges: SlotRanges, rooms: Sequence[int]) -> Sequence[int]:
+    """By what the slots are handed out. Where only the output layer is, all that have room for it are equal."""
+    if not any(rooms):
+        return [1] * len(rooms)
+    return [min(room, 1) for room in rooms] if ranges.count == 1 else rooms
+
+
 def _difference(target: int, got: int, count: int) -> str:
-    if got == target:
-        return "" if got else ": less than one layer's part"
-    return f": {target} of {count} slots by that, {got} so that every device's part fits"
+    if got != target:
+        return f": {target} of {count} slots by that, {got} so that every device's part fits"
+    if got:
+        return ""
+    if count == 1:
+        return ": the output layer, all that is left, goes to the last device with room for it"
+    return ": less than one layer's part"
 
 
 def apportion(count: int, weights: Sequence[int]) -> tuple[int, ...]:
     """Whole numbers that add up to `count`, in proportion to `weights`, by largest remainder.
 
-    Of equal remainders the earlier ones get the rest. The weights must not all be 0.
+    Of equal remainders the later ones get the rest: the head's own devices come last, and hand over nothing. The
+    weights must not all be 0.
     """
     total = sum(weights)
     whole, remainders = zip(*(divmod(count * weight, total) for weight in weights), strict=True)
     left = count - sum(whole)
-    rounded_up = set(sorted(range(len(weights)), key=lambda index: -remainders[index])[:left])
+    rounded_up = set(sorted(range(len(weights)), key=lambda index: (-remainders[index], -index))[:left])
     return tuple(part + (index in rounded_up) for index, part in enumerate(whole))

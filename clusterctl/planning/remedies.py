@@ -22,28 +22,34 @@ SMALLER_CACHE_KEY = f"kv_cache: {{k: {SMALLER_CACHE}, v: {SMALLER_CACHE}}}"
 # For counting bytes per value; any whole number of blocks of all types will do.
 VALUES = 256
 
+Fits = Callable[[MemoryModel], bool]
+
 
 class Remedies:
     """Changes of one kind each, to the recipe or to the machines, for a model that does not fit."""
 
-    def __init__(self, ranges: SlotRanges, offers: Sequence[Offer]) -> None:
+    def __init__(self, ranges: SlotRanges, offers: Sequence[Offer], fits: Fits | None = None) -> None:
+        """`fits` plans a changed workload; without it, the offers are taken to stay as they are."""
+        self.ranges = ranges
         self.memory = ranges.model
         self.header = ranges.model.header
         self.workload = ranges.model.workload
-        self.host_budget_bytes = ranges.host_budget_bytes
         self.offers = offers
+        self._fits_anew = fits or self._fits_the_offers
 
     def __iter__(self) -> Iterator[str]:
         """Yield every change that makes it fit, in words of the recipe."""
         if (context := self.context()) is not None:
             yield f"context: {context}"
         smaller = with_smaller_cache(self.memory)
-        if smaller is not None and self._fits_on(smaller, self.offers):
+        if smaller is not None and self._fits_anew(smaller):
             yield SMALLER_CACHE_KEY
         yield from self._fewer_slots()
         yield from self._smaller_batch()
+        yield from self._fewer_layers_on_the_cpu()
         yield from self._layers_on_the_cpu()
-        yield from self._more_memory()
+        if self.offers:
+            yield from self._more_memory()
 
     def context(self) -> int | None:
         """The longest shorter context that fits, in whole steps."""
@@ -66,6 +72,13 @@ class Remedies:
                 yield f"batch: {{physical: {batch}}}"
                 return
 
+    def _fewer_layers_on_the_cpu(self) -> Iterator[str]:
+        if self.offers:
+            for layers in reversed(range(self.workload.cpu_layers)):
+                if self._fits(replace(self.workload, cpu_layers=layers)):
+                    yield f"split: {{cpu_layers: {layers}}}"
+                    return
+
     def _layers_on_the_cpu(self) -> Iterator[str]:
         present = self.workload.cpu_layers
         more = range(present + 1, self.header.n_layer + 1)
@@ -86,7 +99,7 @@ class Remedies:
         def fits(added_gib: int) -> bool:
             larger = replace(offer, budget_bytes=offer.budget_bytes + added_gib * GIB)
             offers = [*self.offers[:largest], larger, *self.offers[largest + 1 :]]
-            return self._fits_on(self.memory, offers)
+            return fits_at_all(self.ranges, offers)
 
         # Twice the model and its cache is more than any device could want for it.
         whole = self.memory.device_memory(0, self.header.n_layer + 1, pipelined=True)
@@ -95,10 +108,10 @@ class Remedies:
             yield f"{added_gib} GiB more on {offer.label}"
 
     def _fits(self, workload: Workload) -> bool:
-        return self._fits_on(MemoryModel(self.header, workload), self.offers)
+        return self._fits_anew(MemoryModel(self.header, workload))
 
-    def _fits_on(self, memory: MemoryModel, offers: Sequence[Offer]) -> bool:
-        return fits_at_all(SlotRanges(memory, self.host_budget_bytes), offers)
+    def _fits_the_offers(self, memory: MemoryModel) -> bool:
+        return fits_at_all(SlotRanges(memory, self.ranges.host_budget_bytes), self.offers)
 
 
 def with_smaller_cache(memory: MemoryModel) -> MemoryModel | None:

@@ -11,27 +11,32 @@ from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.wording import gib
 
 
-def host_does_not_fit(host: Memory, budget_bytes: int) -> PlanDoesNotFit:
+class HeadDoesNotFit(PlanDoesNotFit):
+    """The head's own memory is too small, whatever the devices hold."""
+
+
+def head_does_not_fit(host: Memory, budget_bytes: int, hint: str) -> HeadDoesNotFit:
     """The error for a head whose own memory is too small."""
-    return PlanDoesNotFit(
+    return HeadDoesNotFit(
         f"the head's own memory needs {gib(host.total_bytes)} and {gib(budget_bytes)} are available, "
         f"{gib(host.total_bytes - budget_bytes)} less",
-        hint="keep fewer layers on the CPU (split.cpu_layers), lower batch.physical, or free memory on the head",
+        hint=hint,
     )
 
 
-def does_not_fit(ranges: SlotRanges, offers: Sequence[Offer]) -> PlanDoesNotFit:
+def does_not_fit(remedies: Remedies) -> PlanDoesNotFit:
     """The error for a model that fits in no split, with every change that would make it fit."""
+    ranges, hint = remedies.ranges, what_would_fit(remedies)
     host = min((ranges.host(devices=count) for count in (1, 2)), key=lambda memory: memory.total_bytes)
     budget = ranges.host_budget_bytes
     if budget is not None and host.total_bytes > budget:
-        return host_does_not_fit(host, budget)
-    return PlanDoesNotFit(_shortage(ranges, offers), hint=what_would_fit(ranges, offers))
+        return head_does_not_fit(host, budget, hint)
+    return PlanDoesNotFit(_shortage(ranges, remedies.offers), hint=hint)
 
 
-def what_would_fit(ranges: SlotRanges, offers: Sequence[Offer]) -> str:
+def what_would_fit(remedies: Remedies) -> str:
     """The least changes that would make the model fit, in words."""
-    changes = "; ".join(Remedies(ranges, offers))
+    changes = "; ".join(remedies)
     if not changes:
         return "no single change would make it fit: take a smaller quantisation, or add devices"
     return f"any one of these would make it fit: {changes}"

@@ -22,7 +22,7 @@ class SlotRanges:
         self.end = memory.header.n_layer + 1
         self.host_budget_bytes = host_budget_bytes
         self._known: dict[tuple[int, int], Memory] = {}
-        self._host_fits = {is_whole: self._host_suffices(is_whole) for is_whole in (False, True)}
+        self._host_fits = {is_whole: self.host_suffices(is_whole=is_whole) for is_whole in (False, True)}
 
     @property
     def count(self) -> int:
@@ -40,6 +40,11 @@ class SlotRanges:
     def host(self, *, devices: int) -> Memory:
         """What the head's own memory holds when so many devices share the slots."""
         return self.model.host_memory(pipelined=self._is_pipelined(devices == 1))
+
+    def host_suffices(self, *, is_whole: bool) -> bool:
+        """Whether the head's own memory holds its part, with all slots on one device or on several."""
+        host = self.model.host_memory(pipelined=self._is_pipelined(is_whole))
+        return self.host_budget_bytes is None or host.total_bytes <= self.host_budget_bytes
 
     def need_bytes(self, offer: Offer, first: int, end: int) -> int:
         """Bytes that must be free on a device for this range: its memory and its backend's margin."""
@@ -93,7 +98,3 @@ class SlotRanges:
 
     def _is_pipelined(self, is_whole: bool) -> bool:
         return is_pipelined(1 if is_whole else 2, self.first)
-
-    def _host_suffices(self, is_whole: bool) -> bool:
-        host = self.model.host_memory(pipelined=self._is_pipelined(is_whole))
-        return self.host_budget_bytes is None or host.total_bytes <= self.host_budget_bytes

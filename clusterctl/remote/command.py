@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -31,10 +32,6 @@ class Command:
     arguments: tuple[str, ...] = ()
     effect: Effect = Effect.READ
 
-    def line(self) -> str:
-        """The command as one readable line, for transcripts and error messages."""
-        return shlex.join((self.script, *self.arguments))
-
     def text(self, *, is_fed: bool = False) -> bytes:
         """The POSIX shell text to feed to `sh -s`.
 
@@ -45,7 +42,7 @@ class Command:
         Raises:
             UsageError: if a value holds what no program argument can carry: NUL, or half a surrogate pair.
         """
-        values = shlex.join(self.arguments)
+        values = shell_line(self.arguments)
         body = f"{_script('prelude')}\n{_script(self.script)}"
         first, streams = (f"echo {READY}\n", "3<&0 </dev/null 2>&1") if is_fed else ("", "</dev/null")
         text = f"echo {MARK}\nset -- {values}\n{{\n{first}{body}\nexit\n}} {streams}\n"
@@ -56,6 +53,11 @@ class Command:
         if b"\0" in encoded:
             raise UsageError(f"a value for `{self.script}` holds a character that no program can be given")
         return encoded
+
+
+def shell_line(argv: Iterable[str]) -> str:
+    """Return a command as one line of POSIX shell."""
+    return shlex.join(argv)
 
 
 @dataclass(frozen=True, slots=True)

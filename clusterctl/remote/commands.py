@@ -114,8 +114,9 @@ def llama_bench(argv: Sequence[str], env: Mapping[str, str], *, timeout_s: int) 
 
 
 def link_serve(address: str, port: int, *, size_bytes: int, timeout_s: int) -> Command:
-    """Serve one sample of a link to whoever connects first."""
-    return Command("link_serve", (address, str(port), str(size_bytes), str(timeout_s)))
+    """Serve samples of a link to whoever connects; to be fed, for it ends with its input."""
+    words = (address, str(port), str(size_bytes), str(timeout_s))
+    return Command("link_serve", words, effect=Effect.CHANGE)
 
 
 def link_measure(endpoints: Mapping[str, tuple[str, int]], *, timeout_s: int) -> Command:

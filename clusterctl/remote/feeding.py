@@ -31,8 +31,11 @@ async def feed(
             if pouring:
                 hear(data)
             elif _READY_LINE in said:
-                said = said.replace(_READY_LINE, b"", 1)
+                before, _, rest = said.partition(_READY_LINE)
+                said = before + rest
                 pouring = asyncio.create_task(_pour(chunks, stdin))
+                if rest:
+                    hear(rest)
     finally:
         if pouring:
             pouring.cancel()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 _LISTEN, _ESTABLISHED = "0A", "01"
+_KERNEL_HEADING = "local_address"
 _END = r"([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})"
 _KERNEL_ROW = re.compile(rf"^\s*[0-9]+: {_END} {_END} ([0-9A-F]{{2}}) ")
 _LSOF_NAME = re.compile(r"^n(.+?):([0-9]{1,5})(?:->(.+):([0-9]{1,5}))?$")
@@ -32,9 +33,22 @@ class Socket:
         return None if self.peer is None else self.peer.rpartition(":")[0]
 
 
-def parse_sockets(text: str) -> tuple[Socket, ...]:
-    """Return the listening and the established sockets of `/proc/net/tcp*` or `lsof -F` text."""
-    return tuple(_kernel_sockets(text)) or tuple(_lsof_sockets(text))
+def parse_sockets(text: str) -> tuple[Socket, ...] | None:
+    """Return the listening and the established sockets of `/proc/net/tcp*` or `lsof -F` text.
+
+    `None` if it is no such table: lsof prints nothing both where it finds nothing and where it fails.
+    """
+    found = tuple(_kernel_sockets(text)) or tuple(_lsof_sockets(text))
+    return found if found or _KERNEL_HEADING in text else None
+
+
+def may_overlap(one: str, other: str) -> bool:
+    """Whether sockets at two addresses may take the same connections: a name may stand for any address."""
+    try:
+        addresses = ip_address(one), ip_address(other)
+    except ValueError:
+        return True
+    return addresses[0] == addresses[1] or any(address.is_unspecified for address in addresses)
 
 
 def _kernel_sockets(text: str) -> Iterator[Socket]:

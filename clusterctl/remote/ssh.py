@@ -19,7 +19,7 @@ import asyncssh
 from clusterctl.errors import ClusterctlError, NodeUnreachable
 from clusterctl.remote.command import Command, Output, output_of
 from clusterctl.remote.feeding import feed
-from clusterctl.remote.target import Destination
+from clusterctl.remote.target import Destination, expanded
 from clusterctl.remote.transport import Connection, Transport
 
 KEEPALIVE_INTERVAL_S = 5
@@ -162,8 +162,8 @@ def _options(destination: Destination) -> dict[str, Any]:
     wanted = {
         "username": destination.user,
         "port": destination.port,
-        "client_keys": destination.identity_file and [_expand(destination.identity_file)],
-        "known_hosts": destination.known_hosts and _expand(destination.known_hosts),
+        "client_keys": destination.identity_file and [expanded(destination.identity_file)],
+        "known_hosts": destination.known_hosts and expanded(destination.known_hosts),
     }
     return {name: value for name, value in wanted.items() if value is not None}
 
@@ -180,11 +180,11 @@ class _KeyWitness(asyncssh.SSHClient):
 
 
 def _connect_error(node: str, destination: Destination, error: Exception, witness: _KeyWitness) -> ClusterctlError:
-    host = destination.host
+    by_hand = destination.command()
     if isinstance(error, asyncssh.HostKeyNotVerifiable) and witness.offered is not None:
         return _host_key_error(node, destination, witness)
     if isinstance(error, asyncssh.PermissionDenied):
-        reason, hint = str(error), f"make `ssh {host}` work without a password: ssh-copy-id, or an agent"
+        reason, hint = str(error), f"make `{by_hand}` work without a password: ssh-copy-id, or an agent"
     elif isinstance(error, TimeoutError) or "timeout" in str(error).lower():
         reason = f"no answer within {destination.connect_timeout_s:g} s"
         hint = "is the machine on? raise ssh.connect_timeout for a slow one"
@@ -192,12 +192,14 @@ def _connect_error(node: str, destination: Destination, error: Exception, witnes
         reason = f"can't read {error.filename}: {error.strerror}"
         hint = "name a readable file in ssh.identity_file and ssh.known_hosts"
     else:
-        reason, hint = _reason(error), f"try `ssh {host}` by hand; it must work first"
-    return NodeUnreachable(f"can't connect to {host}: {reason}", node=node, hint=hint)
+        reason, hint = _reason(error), f"try `{by_hand}` by hand; it must work first"
+    return NodeUnreachable(f"can't connect to {destination}: {reason}", node=node, hint=hint)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+    if isinstance(error, socket.gaierror):
+        return error.strerror or type(error).__name__
+    if isinstance(error, OSError) and error.errno:
         # Where the system's own words belong, asyncio puts the address.
         return os.strerror(error.errno)
     return str(error) or type(error).__name__
@@ -223,7 +225,7 @@ def _host_key_error(node: str, destination: Destination, witness: _KeyWitness) -
 
 
 def _known_keys(file: str, host: str, port: int) -> bool:
-    path = Path(_expand(file))
+    path = Path(expanded(file))
     if not path.is_file():
         return False
     keys, authorities, *_ = asyncssh.match_known_hosts(str(path), host, "", port)
@@ -236,7 +238,3 @@ def _bracketed(host: str, port: int) -> str:
 
 def _bytes(stream: bytes | str | bytearray | memoryview | None) -> bytes:
     return stream.encode() if isinstance(stream, str) else bytes(stream or b"")
-
-
-def _expand(path: str) -> str:
-    return str(Path(path).expanduser())

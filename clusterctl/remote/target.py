@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from clusterctl.remote.command import shell_line
 from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.local import LocalTransport
 from clusterctl.remote.transport import Transport
@@ -24,6 +26,23 @@ class Destination:
     identity_file: str | None = None
     known_hosts: str | None = None
     connect_timeout_s: float = 10.0
+
+    def command(self) -> str:
+        """Return the `ssh` command that connects in the same way, to try by hand."""
+        identity, known = (path and expanded(path) for path in (self.identity_file, self.known_hosts))
+        options = {"-p": self.port, "-l": self.user, "-i": identity, "-o": known and f"UserKnownHostsFile={known}"}
+        given = [str(word) for option in options.items() if option[1] is not None for word in option]
+        return shell_line(["ssh", *given, self.host])
+
+    def __str__(self) -> str:
+        """Return the host, with its port where that is not SSH's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.host if self.port in (None, 22) else f"{host}:{self.port}"
+
+
+def expanded(path: str) -> str:
+    """Return a path of this machine with `~` filled in, which neither a quoting shell nor asyncssh would do."""
+    return str(Path(path).expanduser())
 
 
 async def open_transport(node: str, destination: Destination | None) -> Transport:

@@ -19,5 +19,5 @@ def show_connect(screen: Screen, report: ConnectReport) -> None:
         + outside(report.node)
     )
     if not screen.quiet:
-        show_question(console, report.url, report.node, report.access)
+        show_question(console, screen, report.url, report.node, report.access)
         console.print(Text("\nCtrl-C ends it", "dim"))

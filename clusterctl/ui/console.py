@@ -8,12 +8,14 @@ import os
 import sys
 from collections.abc import Mapping
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
 from clusterctl.ui.screen import Screen
 
-PIPE_WIDTH = 120
+# No line is as long: what is wrapped can't be searched, so nothing is, unless COLUMNS asks for it.
+PIPE_WIDTH = 1_000_000
 
 
 class _Console(Console):
@@ -29,7 +31,10 @@ def data_console(screen: Screen) -> Console:
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         # A node's text may hold what the locale can't encode; stderr is lenient from the start.
         sys.stdout.reconfigure(errors="backslashreplace")
-    return _console(screen, is_stderr=False)
+    console = _console(screen, is_stderr=False)
+    if not console.is_terminal:
+        console.push_render_hook(_WithoutPadding())
+    return console
 
 
 def notes_console(screen: Screen) -> Console:
@@ -38,7 +43,7 @@ def notes_console(screen: Screen) -> Console:
 
 
 def pipe_width(environment: Mapping[str, str]) -> int:
-    """Return the width to use without a terminal: COLUMNS where it is a count, else 120."""
+    """Return the width to use without a terminal: COLUMNS where it is a count, else wide enough for any line."""
     columns = environment.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) > 0 else PIPE_WIDTH
 
@@ -50,6 +55,26 @@ def say(console: Console, text: Text) -> None:
     """
     with contextlib.suppress(OSError):
         console.print(text, soft_wrap=not console.is_terminal)
+
+
+class _Unpadded:
+    """Leaves out the blanks that rich sets behind a line to fill its column."""
+
+    def __init__(self, renderable: ConsoleRenderable) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in Segment.split_lines(console.render(self._renderable, options)):
+            while line and not line[-1].text.rstrip(" "):
+                line.pop()
+            if line:
+                line[-1] = Segment(line[-1].text.rstrip(" "), line[-1].style)
+            yield from (*line, Segment.line())
+
+
+class _WithoutPadding(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Unpadded(renderable) for renderable in renderables]
 
 
 def _console(screen: Screen, *, is_stderr: bool) -> Console:

@@ -17,12 +17,16 @@ class Color(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Output settings. `quiet` leaves the result, and failures of the progress; `verbosity` counts the `-v`."""
+    """Output settings. `quiet` leaves the result, and failures of the progress; `verbosity` counts the `-v`.
+
+    `program` is how the next command is to be called, so that it means the same cluster.
+    """
 
     color: Color = Color.AUTO
     no_progress: bool = False
     verbosity: int = 0
     quiet: bool = False
+    program: tuple[str, ...] = ("clusterctl",)
 
     def is_colored(self, is_terminal: bool, environment: Mapping[str, str]) -> bool:
         """Whether a stream gets colour: `--color` first, then NO_COLOR, then FORCE_COLOR, then the terminal.

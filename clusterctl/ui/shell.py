@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from clusterctl.ui.safe import is_unseen
+from clusterctl.escaping import is_unseen
 
 _OPTION = re.compile(r"--?[A-Za-z]")
 

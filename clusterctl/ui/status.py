@@ -44,7 +44,7 @@ def show_status(screen: Screen, report: StatusReport) -> None:
     console = data_console(screen)
     console.print(status_view(report))
     if report.state == "up" and report.head.url and not screen.quiet:
-        show_question(console, report.head.url, report.head.node, report.head.access)
+        show_question(console, screen, report.head.url, report.head.node, report.head.access)
 
 
 def status_view(report: StatusReport) -> Group:

@@ -64,7 +64,19 @@ def test_an_interrupted_up_leaves_nothing(operator: Operator, moment: str, sent:
         up.wait_for(moment)
         interrupted = up.interrupt(sent)
     assert interrupted.exit_code == 130
+    told = "nothing had been started" if moment == MOMENTS[0] else "what was started has been undone"
+    assert interrupted.stderr.endswith(f"error: interrupted; {told}\n")
     assert remains(operator.lab) == {}
+
+
+def test_an_interrupted_down_says_that_something_may_be_left(operator: Operator) -> None:
+    operator.succeed("up", "--no-wait")
+    with operator.running("down", "--json") as down:
+        down.wait_for("stop the head")
+        interrupted = down.interrupt()
+    assert interrupted.exit_code == 130
+    assert "not all may be ended: `clusterctl status`" in interrupted.document["error"]["message"]
+    operator.succeed("down")
 
 
 def test_a_second_interrupt_leaves_the_rest_and_says_what(lab: Lab, operator: Operator) -> None:

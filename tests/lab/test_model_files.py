@@ -68,16 +68,17 @@ def files(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("half.gguf", "but the file has only 40000000"),
-        ("start.gguf", "the header must end by 5000"),
+        ("half.gguf", "the file is cut short: it has 40000000 bytes"),
+        ("start.gguf", "but it ends at byte 5000"),
         ("page.gguf", "not a GGUF"),
         ("empty.gguf", "is empty on the head"),
-        ("folder.gguf", "no such file, or not readable"),
+        ("folder.gguf", "folder.gguf is a directory"),
         ("part-00001-of-00003.gguf", "part-00002-of-00003.gguf is missing"),
     ],
 )
 def test_a_damaged_model_is_told_before_anything_starts(operator: Operator, file: str, reason: str) -> None:
     code, said = up_with(operator, f"~/{file}")
     assert code in (2, 6)
+    assert operator.with_recipe(model={"path": f"~/{file}"}).run("check").exit_code == code
     assert "error: head: " in said
     assert reason in said

@@ -67,6 +67,18 @@ def test_who_comes_second_is_told_who_works_on_it(lab: Lab, operator: Operator) 
     lab.nodes["worker"].restore_link()
 
 
+def test_who_loses_the_lock_while_it_loads_does_not_say_that_all_is_well(lab: Lab, operator: Operator) -> None:
+    lab.nodes["worker"].limit_link(mbit=2, networks=["private"])
+    with operator.running("up") as first:
+        first.wait_for("start the head")
+        operator.succeed("unlock")
+        lab.nodes["worker"].restore_link()
+        finished = first.finish()
+    assert finished.exit_code == 8
+    assert "has lost the cluster's lock: somebody has removed it" in finished.stderr
+    operator.succeed("down")
+
+
 def test_another_machine_sees_it_and_takes_it_down(operator: Operator, tmp_path: Path) -> None:
     operator.succeed("up")
     colleague = another_machine(operator, tmp_path / "home")

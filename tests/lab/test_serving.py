@@ -154,7 +154,9 @@ def test_check_leaves_a_busy_worker_alone(lab: Lab, operator: Operator, brought_
             assert reaches(lab.nodes["left"].private_address, RPC_PORT)
         assert knocks.ports() == [RPC_PORT]
     workers = [node for node in check["nodes"] if node["role"] == "worker"]
-    assert [(node["rpc_protocol"], node["problems"]) for node in workers] == [(None, []), (None, [])]
+    (protocol,) = {worker["rpc_protocol"] for worker in operator.status()["workers"]}
+    assert f", RPC {protocol}, answers the head" in brought_up.stderr
+    assert [(node["rpc_protocol"], node["problems"]) for node in workers] == [(protocol, []), (protocol, [])]
 
 
 def test_plan_gives_the_fields_that_scripts_rely_on(lab: Lab, operator: Operator, brought_up: Finished) -> None:

@@ -59,7 +59,7 @@ def test_a_pin_that_no_node_meets_is_a_skew(lab: Lab, tmp_path: Path, command: s
 def test_skew_within_one_protocol_can_be_allowed(lab: Lab, tmp_path: Path) -> None:
     operator = operator_of(lab, tmp_path, head="b10092", workers=["b10068"])
     operator.succeed("plan", "--allow-skew")
-    operator.succeed("up", "--allow-skew")
+    assert "build-skew  b10068  " in operator.succeed("up", "--allow-skew").stderr
     assert operator.succeed("status", "--json").document["state"] == "up"
     operator.succeed("down")
     assert remains(lab) == {}

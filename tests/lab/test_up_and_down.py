@@ -29,11 +29,13 @@ def test_a_dry_run_changes_nothing(lab: Lab, operator: Operator) -> None:
     would = operator.succeed("up", "--dry-run", "--json").document
     assert (would["ok"], would["changed"]) == (True, False)
     steps = {(step["title"], step["node"]): step["outcome"] for step in would["steps"]}
+    assert steps["put the cluster on record", None] == steps["start the workers", None] == "would change"
     assert steps["start the worker", "worker"] == steps["start the head", "head"] == "would change"
     assert remains(lab) == {}
 
     operator.succeed("up")
     standing = remains(lab)
+    assert operator.succeed("up", "--dry-run").stdout.startswith("dry run: it runs as asked for at http://")
     for arguments in (("down",), ("up",), ("up", "--replace")):
         assert operator.succeed(*arguments, "--dry-run", "--json").document["changed"] is False
         assert remains(lab) == standing
@@ -78,7 +80,8 @@ def test_a_worker_with_a_cache_keeps_it_in_the_clusters_own_directory(lab: Lab, 
 def test_without_waiting_the_cluster_is_loading_and_then_up(operator: Operator) -> None:
     worker = operator.lab.nodes["worker"]
     worker.limit_link(SLOW_MBIT, ["private"])
-    operator.succeed("up", "--no-wait")
+    started = operator.succeed("up", "--no-wait").stdout
+    assert started.startswith(f"started: http://127.0.0.1:{HTTP_PORT}; still loading, not verified\n")
     wait_until(lambda: operator.status()["state"] == "loading")
     with operator.running("up", "--json") as waiting:
         waiting.wait_for("look at the nodes")
@@ -98,7 +101,8 @@ def test_one_node_alone_can_be_taken_down_after_its_head(lab: Lab, operator: Ope
     assert "still attached" in kept.stdout
     assert operator.status()["state"] == "up"
 
-    operator.succeed("down", "--node", "head")
+    part = operator.succeed("down", "--node", "head").stdout
+    assert part == "down: nothing is left on head\nstill running: worker\n"
     assert remains(lab)["head"].programs == ()
     assert operator.run("status").exit_code == 9
     operator.succeed("down", "--node", "worker")

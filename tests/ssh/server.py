@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 import asyncssh
+import psutil
 
 from clusterctl.remote.target import Destination
 from clusterctl.remote.transport import Reader, Writer
@@ -39,11 +39,29 @@ class Machine:
             connection.abort()
 
     async def kill_programs(self) -> None:
-        """End all programs, and what they left behind in their sessions."""
+        """End all programs, and what they left behind."""
+        end_all_of(self.home)
         for program in self.programs:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(program.pid, signal.SIGKILL)
             await program.wait()
+
+
+def living_of(home: Path) -> list[psutil.Process]:
+    """Every living process with this home, in whatever session."""
+    return [process for process in psutil.process_iter() if _home_of(process) == str(home)]
+
+
+def end_all_of(home: Path) -> None:
+    """End all that has this home."""
+    for process in living_of(home):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def _home_of(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("HOME")
+    except psutil.Error:  # a zombie has no environment left
+        return None
 
 
 Shell = Callable[[asyncssh.SSHServerProcess[bytes], Machine], Awaitable[None]]

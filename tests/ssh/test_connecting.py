@@ -101,6 +101,9 @@ async def test_a_key_that_the_node_does_not_accept_is_told_as_that(server: Serve
     error = await refusal(replace(server.destination, identity_file=str(stranger)))
     assert "ermission denied" in error.message
     assert "ssh-copy-id" in str(error.hint)
+    by_hand = f"`ssh -p {server.port} -l {server.destination.user} -i {stranger} -o UserKnownHostsFile="
+    assert by_hand in str(error.hint)
+    assert f"can't connect to {HOST}:{server.port}: " in error.message
 
 
 async def test_without_any_key_permission_is_denied(server: Server, operator_home: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,13 @@ import pytest
 
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.record import Process, ProcessState, Record
-from clusterctl.model import Role
+from clusterctl.cluster.starting import Launch, start
+from clusterctl.cluster.stopping import stop_recorded
+from clusterctl.errors import Degraded, StartFailed
+from clusterctl.model import NodeCommand, Role
 from clusterctl.remote import commands
 from clusterctl.remote.ssh import SshTransport, connect
-from tests.ssh.server import Server
+from tests.ssh.server import Server, living_of
 from tests.ssh.waiting import until
 
 CLUSTER, NODE = "demo", "strix1"
@@ -25,7 +28,7 @@ SLEEP = ("sleep", "1000")
 
 # Says what it was given, then waits for a writer that never comes; `read` is the shell's own, so it has no child.
 PATIENT = 'echo ready; read -r _ <"$0"'
-STUBBORN = f"trap '' TERM; {PATIENT}"
+STUBBORN = f'trap "" TERM; {PATIENT}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,10 @@ class Node:
         assert (status, lines[0], lines[2]) == (0, "running", "")
         return psutil.Process(int(lines[1]))
 
-    async def stop(self, grace_s: int = 10) -> str:
+    async def stop(self, grace_s: int = 10, exit_status: int = 0) -> str:
         """End the program on record; return what became of it."""
         output = await self.transport.run(commands.stop(CLUSTER, NODE, grace_s=grace_s))
-        assert output.exit_status == 0
+        assert output.exit_status == exit_status
         return output.stdout.decode().strip()
 
     async def seen(self) -> Process | None:
@@ -83,20 +86,15 @@ class Node:
 
     async def is_clean(self) -> bool:
         """Whether neither files nor processes are left."""
-        await until(lambda: not self.session())
+        await until(lambda: not living_of(self.server.home))
         return not self.directory.parents[1].exists()
 
-    def session(self) -> list[int]:
-        """Every living process that began in one of the node's shells."""
-        leaders = {program.pid for program in self.server.machine.programs}
-        return [pid for pid in psutil.pids() if lives_in(leaders, pid)]
-
-
-def lives_in(sessions: Collection[int], pid: int) -> bool:
-    try:
-        return os.getsid(pid) in sessions and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except (ProcessLookupError, psutil.NoSuchProcess):
-        return False
+    def script(self, *lines: str) -> str:
+        """A wrapper script with these lines."""
+        path = self.server.home / "llama-wrapper"
+        path.write_text("\n".join(("#!/bin/sh", *lines, "")))
+        path.chmod(0o755)
+        return str(path)
 
 
 @pytest.fixture(name="on")
@@ -226,11 +224,62 @@ async def test_a_process_of_another_time_with_the_same_number_is_not_ours(on: No
     assert program.status() == psutil.STATUS_SLEEPING
 
 
-async def test_a_process_with_other_arguments_is_not_ours(on: Node) -> None:
+async def test_a_process_that_took_other_arguments_is_neither_ended_nor_forgotten(on: Node) -> None:
     program = await on.start_running(SLEEP)
     (on.directory / "argv").write_text("sleep\n999\n")
-    assert await on.stop() == "ended"
+    assert await on.stop(exit_status=1) == f"unsure {program.pid}"
     assert program.status() == psutil.STATUS_SLEEPING
+    process = await on.seen()
+    assert process is not None
+    assert (process.state, process.pid) == (ProcessState.UNSURE, program.pid)
+    assert await on.start(SLEEP) == (3, ["already running"])
+
+
+async def test_stopping_what_may_not_be_ours_says_what_to_look_at(on: Node) -> None:
+    program = await on.start_running(SLEEP)
+    (on.directory / "argv").write_text("sleep\n999\n")
+    with pytest.raises(Degraded, match="has other arguments") as caught:
+        await stop_recorded(on.transport, CLUSTER, NODE, Role.WORKER, lambda _step: None)
+    assert f"ps -ww -p {program.pid}" in str(caught.value.hint)
+
+
+async def test_a_script_that_adds_arguments_is_ended_at_its_start(on: Node) -> None:
+    argv = (on.script('exec sleep "$@" 1'), "1000")
+    status, lines = await on.start(argv)
+    assert (status, lines[0]) == (0, "unsure")
+    await until((on.directory / "exit").exists)
+    assert await on.stop() == "ended"
+    assert await on.is_clean()
+
+
+async def test_a_script_that_adds_arguments_is_told_to_pass_them_on_as_they_are(on: Node) -> None:
+    launch = Launch(
+        NodeCommand(NODE, Role.WORKER, (on.script('exec sleep "$@" 1'), "1000")), "10.0.0.2", 50052, "", ""
+    )
+    with pytest.raises(StartFailed, match="other arguments") as caught:
+        await start({NODE: on.transport}, CLUSTER, launch)
+    assert "llama-wrapper is a script" in str(caught.value.hint)
+
+
+async def test_what_others_hold_of_the_cards_at_the_start_is_on_record(
+    on: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'pid, process_name, used_gpu_memory [MiB]'\necho '777, python, 5000 MiB'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    launch = Launch(NodeCommand(NODE, Role.WORKER, SLEEP), "10.0.0.2", 50052, "", "", {"CUDA0": 24000})
+    assert await start({NODE: on.transport}, CLUSTER, launch)
+    process = await on.seen()
+    assert process is not None
+    assert process.record.held_before_mib == {"777": 5000}
+
+
+async def test_a_program_that_can_not_be_written_down_does_not_stay(on: Node) -> None:
+    (on.directory / "process.new").mkdir(parents=True)
+    status, _ = await on.start((on.script("sleep 1000", "true"),))
+    assert status == 1
+    await until(lambda: not living_of(on.server.home))
 
 
 @pytest.mark.parametrize("pid", ["", "0", "-1", "1", "x", "99999999"])
@@ -249,20 +298,29 @@ async def test_an_empty_process_file_signals_nobody(on: Node) -> None:
 
 
 async def test_a_script_that_runs_the_program_for_us_is_ours_too(on: Node) -> None:
-    wrapper = on.server.home / "llama-wrapper"
-    wrapper.write_text('#!/bin/sh\nread -r _ <"$2"\n')
-    wrapper.chmod(0o755)
-    program = await on.start_running((str(wrapper), "-m", on.fifo))
+    program = await on.start_running((on.script('read -r _ <"$2"'), "-m", on.fifo))
     assert await on.stop() == "stopped"
     assert not program.is_running()
     assert await on.is_clean()
 
 
+async def test_what_a_script_runs_for_us_ends_with_it(on: Node) -> None:
+    program = await on.start_running((on.script('sleep "$@"', "true"), "1000"))
+    await until(lambda: bool(program.children()))
+    assert await on.stop() == "stopped"
+    assert await on.is_clean()
+
+
+async def test_what_a_script_runs_for_us_is_killed_if_it_outlives_the_script(on: Node) -> None:
+    program = await on.start_running((on.script(f"sh -c '{STUBBORN}' \"$1\"", "true"), on.fifo))
+    await until(lambda: on.log_holds("ready"))
+    assert await on.stop(grace_s=1) == "killed"
+    assert not program.is_running()
+    assert await on.is_clean()
+
+
 async def test_a_script_that_becomes_the_program_is_ours_too(on: Node) -> None:
-    wrapper = on.server.home / "llama-wrapper"
-    wrapper.write_text('#!/bin/sh\nexec sleep "$@"\n')
-    wrapper.chmod(0o755)
-    program = await on.start_running((str(wrapper), "1000"))
+    program = await on.start_running((on.script('exec sleep "$@"'), "1000"))
     await until(lambda: program.cmdline() == list(SLEEP))
     assert await on.stop() == "stopped"
     assert not program.is_running()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from clusterctl.llama.gguf import parse_header
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import Memory, Workload
+from clusterctl.planning.memory import MemoryModel, is_pipelined
+from tests.unit.gguf_files import parse_header
 
 DATA = Path(__file__).parents[1] / "data" / "memory-truth"
 HOST = "Host"
@@ -143,3 +145,22 @@ def _row(raw: dict[str, Any]) -> Row:
         is_pipelined=raw["pipeline_parallel"],
         options=frozenset(config["extra"]),
     )
+
+
+def estimate_memory(
+    header: ModelHeader, workload: Workload, slots: Sequence[int]
+) -> tuple[tuple[Memory, ...], Memory]:
+    """The memory of every device, in device order, and of the host.
+
+    `slots` are the `--tensor-split` counts; with the workload's `cpu_layers` they must add up to
+    `n_layer + 1`, else `ValueError`.
+    """
+    if sum(slots) + workload.cpu_layers != header.n_layer + 1:
+        raise ValueError(
+            f"{slots} and {workload.cpu_layers} on the CPU are not {header.n_layer} layers and the output"
+        )
+    model = MemoryModel(header, workload)
+    pipelined = is_pipelined(len(slots), workload.cpu_layers)
+    ends = list(accumulate(slots, initial=workload.cpu_layers))
+    devices = tuple(model.device_memory(first, end, pipelined=pipelined) for first, end in pairwise(ends))
+    return devices, model.host_memory(pipelined=pipelined)

@@ -12,8 +12,7 @@ from clusterctl.llama.layer import Layer
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import MIB, UNKNOWN_LINK, Link, Memory, Offer, Workload
 from clusterctl.planning.margins import margin_bytes
-from clusterctl.planning.memory import estimate_memory
-from tests.unit.memory_truth import model_header
+from tests.unit.memory_truth import estimate_memory, model_header
 
 GIB = 1024 * MIB
 

@@ -28,6 +28,7 @@ LOOKING = VALUES | {"config", "llama", "plan_reports", "planning", "remote", "re
 DOING = LOOKING | {"cluster", "measurements"}
 ARROWS: Mapping[str, frozenset[str]] = {
     "data": frozenset(),
+    "escaping": frozenset(),
     "errors": frozenset(),
     "model": frozenset(),
     "measurements": frozenset({"model"}),
@@ -35,18 +36,22 @@ ARROWS: Mapping[str, frozenset[str]] = {
     "reports": frozenset({"model", "llama"}),
     "install_reports": frozenset({"reports"}),
     "small_reports": frozenset(),
-    "config": VALUES,
+    "config": VALUES | {"escaping"},
     "remote": VALUES,
     "llama": VALUES | {"data"},
     "planning": VALUES | {"data", "llama"},
     "cluster": LOOKING,
     "bench": DOING,
     "install": DOING | {"data", "install_reports"},
-    "ui": VALUES | DOCUMENTS,
+    "ui": VALUES | DOCUMENTS | {"escaping"},
     "cli": VALUES | DOCUMENTS | {"bench", "cluster", "config", "install", "planning", "ui"},
 }
-# Where a node is reached is a value; of how, the commands know nothing.
-ALSO_ALLOWED = {("cli", "clusterctl.remote.target")}
+ALSO_ALLOWED = {
+    # Where a node is reached is a value; of how, the commands know nothing.
+    ("cli", "clusterctl.remote.target"),
+    # Which arguments of llama-server a file must not have is known once, and a file is judged when it is read.
+    ("config", "clusterctl.llama.arguments"),
+}
 
 PURE = ("llama", "planning")
 INPUT_AND_OUTPUT = {

@@ -95,6 +95,9 @@ def test_a_name_that_was_never_kept_lists_those_that_were() -> None:
     with pytest.raises(UsageError, match="no run named `c`") as caught:
         find_bases([run(name="a"), run(name="b"), run(name="a")], ["c"], "qwen3")
     assert "known names are: a, b;" in (caught.value.hint or "")
+    with pytest.raises(UsageError) as caught:
+        find_bases([], ["c"], "qwen3")
+    assert "known names are: none yet;" in (caught.value.hint or "")
 
 
 def test_the_first_run_has_no_last_one() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from subprocess import PIPE
 from types import ModuleType
 
 import click
@@ -16,7 +20,7 @@ import pytest
 from clusterctl.cli.main import COMMANDS, GlobalCommand
 from clusterctl.cli.running import run
 from clusterctl.errors import NodesFailed, StartFailed
-from tests.unit.cli_program import Cli
+from tests.unit.cli_program import MAIN, Cli, environment
 
 
 @pytest.fixture
@@ -52,6 +56,32 @@ def test_an_error_that_nobody_foresaw_is_exit_code_1_without_a_traceback(command
 def test_it_is_a_json_document_as_well(command: Add, cli: Cli) -> None:
     command(crash)
     assert json.loads(cli("trial", "--json").stdout)["error"]["exit_code"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["version"], ["schema", "recipe"], ["--json", "version"], ["-vv", "version"], ["--json", "up"]]
+)
+def test_a_full_disk_below_stdout_is_one_line(arguments: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, *MAIN, *arguments],
+            stdout=full,
+            stderr=PIPE,
+            text=True,
+            check=False,
+            env=environment(tmp_path),
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: can't write to stdout: no space left on device"
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_of_another_file_is_not_taken_for_one_of_stdout(command: Add, cli: Cli) -> None:
+    def fill() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    command(fill)
+    assert "unexpected OSError" in cli("trial").stderr
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from io import RawIOBase
 from pathlib import Path
 
 import pytest
 
+from clusterctl.cli.app import App
 from tests.unit.cli_program import MAIN, Cli, environment
 
 INVENTORY = """\
@@ -46,6 +48,28 @@ def test_without_a_recipe_nothing_is_planned(here: str, cli: Cli) -> None:
     done = cli("plan", "-i", here)
     assert done.exit_code == 2
     assert "no recipe is named" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["logs", "--mask"], "--mask would do nothing without --bundle"),
+        (["logs", "-f", "-n", "5", "--bundle", "x.tar.gz"], "--follow and --lines would do nothing with --bundle"),
+        (["logs", "here", "--bundle", "x.tar.gz"], "NODE would do nothing with --bundle"),
+        (["up", "--no-wait", "--timeout", "9"], "--timeout would do nothing with --no-wait"),
+        (["up", "--no-wait", "--stall-timeout", "9"], "--stall-timeout would do nothing with --no-wait"),
+        (["status", "--interval", "2"], "--interval would do nothing without --watch"),
+        (["-q", "version", "-v"], "--quiet and --verbose contradict each other"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    arguments: list[str], reason: str, here: str, cli: Cli
+) -> None:
+    done = cli("-i", here, *arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert f"error: {reason}" in done.stderr
+    assert "hint: leave" in done.stderr
 
 
 def test_an_inventory_that_is_missing_is_named(cli: Cli) -> None:
@@ -128,6 +152,47 @@ def test_down_of_nothing_leaves_no_trace(here: str, cli: Cli, tmp_path: Path) ->
     document = json.loads(done.stdout)
     assert document | {"ok": True, "changed": False, "endpoint": None, "steps": [], "left": []} == document
     assert list((tmp_path / ".local/state/clusterctl").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "exit_code", "said"), [("n\n", 0, "nothing was ended"), ("\x04", 130, ": interrupted")]
+)
+def test_down_asks_on_a_terminal_and_takes_no_for_an_answer(
+    typed: str, exit_code: int, said: str, here: str, tmp_path: Path
+) -> None:
+    ours, theirs = os.openpty()
+    with (
+        os.fdopen(ours, "r+b", buffering=0) as terminal,
+        subprocess.Popen(
+            (sys.executable, *MAIN, "-i", here, "down"),
+            env=environment(tmp_path),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        ) as command,
+    ):
+        read_until(terminal, "End cluster demo-of-tests on all nodes? [y/N]: ")
+        terminal.write(typed.encode())
+        read_until(terminal, said)
+        assert command.wait(60) == exit_code
+    os.close(theirs)
+
+
+def read_until(terminal: RawIOBase, text: str) -> None:
+    """Return as soon as a terminal has shown `text`."""
+    shown = b""
+    while text.encode() not in shown:
+        shown += terminal.read(1000) or b""
+
+
+def test_an_inventory_that_every_command_finds_by_itself_is_not_named_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLUSTERCTL_INVENTORY", "lab.yaml")
+    assert App(inventory="lab.yaml").screen().program == ("clusterctl",)
+    assert App(inventory="other.yaml").screen().program == ("clusterctl", "-i", "other.yaml")
+    monkeypatch.delenv("CLUSTERCTL_INVENTORY")
+    assert App(inventory="lab.yaml").screen().program == ("clusterctl", "-i", "lab.yaml")
 
 
 def test_who_wants_quiet_gets_the_result_and_errors(here: str, cli: Cli) -> None:

@@ -12,7 +12,7 @@ from clusterctl.cluster.launch import endpoints_of, expected_names, in_home
 from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.plan import Plan, make_plan
 from clusterctl.cluster.verify import Listing, match_devices
-from clusterctl.errors import BuildSkew, StartFailed, UsageError
+from clusterctl.errors import BuildSkew, ConfigError, StartFailed, UsageError
 from clusterctl.llama.devices import parse_devices
 from clusterctl.model import NodeCommand, Role
 from tests.unit.cluster_samples import CUDA, NODES, RECIPE, facts, header, help_text, inventory, listing, recipe
@@ -110,9 +110,14 @@ def test_layers_that_stay_on_the_cpu_are_not_offloaded() -> None:
 
 @pytest.mark.parametrize("arguments", ["[--device=CUDA0]", "[--log-disable]", "[--list-devices]"])
 def test_arguments_that_would_undo_the_plan_are_refused(arguments: str) -> None:
-    with pytest.raises(UsageError, match=r"server\.extra_args: ") as caught:
+    with pytest.raises(ConfigError, match=r"server\.extra_args"):
         planned(RECIPE + f"server: {{extra_args: {arguments}}}\n")
-    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("argument", ["--swa-full", "--swa_full"])
+def test_a_full_cache_for_sliding_windows_is_counted_however_it_is_spelled(argument: str) -> None:
+    assert not planned().workload.swa_full
+    assert planned(RECIPE + f"server: {{extra_args: [{argument}]}}\n").workload.swa_full
 
 
 def test_a_program_whose_help_cannot_be_read_stops() -> None:

@@ -98,6 +98,15 @@ async def test_an_undo_that_fails_is_noted_and_the_others_still_run(recorder: Re
     assert caught.value.__notes__ == ["could not undo `b`: w2: it does not end"]
 
 
+@pytest.mark.parametrize("odd", [OSError(24, "Too many open files"), ValueError("no number")])
+async def test_an_undo_that_fails_as_nobody_foresaw_is_noted_too(recorder: Recorder, odd: Exception) -> None:
+    phases = [recorder.phase("a"), recorder.phase("b", undo=odd), recorder.phase("c", fail)]
+    with pytest.raises(StartFailed, match="w1: no") as caught:
+        await run_phases(phases, (), recorder.tell)
+    assert recorder.undone == ["c after a b", "a after a b"]
+    assert caught.value.__notes__ == [f"could not undo `b`: {odd!r}"]
+
+
 async def test_an_interrupt_undoes_too(recorder: Recorder) -> None:
     entered = asyncio.Event()
 
@@ -109,10 +118,35 @@ async def test_an_interrupt_undoes_too(recorder: Recorder) -> None:
     running = asyncio.create_task(run_phases(phases, (), recorder.tell))
     await entered.wait()
     running.cancel()
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(asyncio.CancelledError) as caught:
         await running
     assert recorder.undone == ["b after a", "a after a"]
     assert ("interrupted", Outcome.WARNING) in recorder.steps
+    assert caught.value.__notes__ == ["what was started has been undone"]
+
+
+async def interrupt() -> None:
+    raise asyncio.CancelledError
+
+
+async def test_an_interrupt_before_anything_was_started_says_so(recorder: Recorder) -> None:
+    looking = recorder.phase("look", interrupt)
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await run_phases([Phase("look", looking.run)], (), recorder.tell)
+    assert caught.value.__notes__ == ["nothing had been started"]
+
+
+async def test_an_interrupt_whose_undo_fails_claims_no_undoing(recorder: Recorder) -> None:
+    phases = [recorder.phase("a", undo=StartFailed("stuck", node="w2")), recorder.phase("b", interrupt)]
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await run_phases(phases, (), recorder.tell)
+    assert caught.value.__notes__ == ["could not undo `a`: w2: stuck"]
+
+
+async def test_a_dry_run_tells_what_would_be_done_as_not_done(recorder: Recorder) -> None:
+    phases = [Phase("look", recorder.phase("look").run), recorder.phase("start")]
+    await run_phases(phases, (), recorder.tell, dry=True)
+    assert recorder.steps[1::2] == [("look", Outcome.DONE), ("start", Outcome.WOULD)]
 
 
 async def test_a_second_interrupt_says_what_was_not_undone(recorder: Recorder) -> None:

@@ -96,6 +96,13 @@ def test_a_port_whose_holder_cannot_be_seen_is_taken_all_the_same() -> None:
     assert "another user's process" in problems(taken)["port-taken"].message
 
 
+@pytest.mark.parametrize("known", [facts("w1", changes={"sockets": ""}), head(changes={"sockets": ""})])
+def test_a_port_that_nobody_can_look_at_is_not_taken_for_free(known: NodeFacts) -> None:
+    problem = problems(known)["ports-unknown"]
+    assert problem.severity is Severity.WARNING
+    assert "lsof" in str(problem.hint)
+
+
 def test_the_heads_port_is_looked_at_too() -> None:
     taken = head(sockets=kernel_listener(8080), changes={"holders:8080": "77 nginx\n"})
     assert "nginx (pid 77)" in problems(taken)["port-taken"].message

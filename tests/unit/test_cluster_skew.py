@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from clusterctl.cluster.examine import skew_error
 from clusterctl.cluster.facts import NodeFacts
+from clusterctl.cluster.preflight import judge_node
 from clusterctl.cluster.record import Record
 from clusterctl.cluster.skew import judge_skew, stated_build
+from clusterctl.cluster.up_planning import skew_warnings
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import BuildSkew, NodesFailed
 from clusterctl.llama.wire import RpcProtocol
-from clusterctl.model import Build, Role
+from clusterctl.model import Build, Outcome, Role
 from clusterctl.reports import SkewReport
 from tests.unit.cluster_samples import NODES, VERSION, all_facts, facts, inventory
 
@@ -44,6 +46,32 @@ def test_the_same_commit_everywhere_is_a_match() -> None:
     assert report.status == "match"
     assert [(group.build, group.nodes) for group in report.groups] == [("b10092 (3ce7da2)", ("w1", "w2", "head"))]
     assert skew_error(report) is None
+
+
+def test_what_up_allows_it_still_warns_of_node_by_node() -> None:
+    other = facts("w2", version=OTHER_VERSION, commits=[OTHER_COMMIT])
+    [warning] = skew_warnings(judge_skew(inventory(), all_facts(w2=other)))
+    assert (warning.node, warning.outcome) == ("w2", Outcome.WARNING)
+    assert f"files: mismatch: the worker's library names commit {OTHER_COMMIT}" in warning.detail
+    assert "`clusterctl install --build b10092`" in warning.detail
+    assert not list(skew_warnings(judge_skew(inventory(), all_facts())))
+
+
+@pytest.mark.parametrize(("node", "program"), [("head", "llama-server"), ("w1", "ggml-rpc-server")])
+def test_a_node_without_its_program_is_told_that_and_nothing_of_versions(node: str, program: str) -> None:
+    text = NODES.replace(f"name: {node},", f"name: {node}, llama: {{bin_dir: /opt/nowhere, build: b10092}},")
+    bare = facts(node, programs=[], version="", commits=[])
+    evidence = [
+        item for item in judge_skew(inventory(text), all_facts(**{node: bare})).evidence if item.node == node
+    ]
+    [problem] = [
+        p for p in judge_node(inventory(text), None, inventory(text).node(node), bare) if "no " in p.message
+    ]
+    assert [(item.verdict, item.reason, item.fix) for item in evidence] == [
+        ("unknown", problem.message, problem.hint)
+    ]
+    assert program in problem.message
+    assert "/opt/nowhere" in problem.message
 
 
 def test_a_worker_of_another_commit_is_a_mismatch_that_names_it() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterctl.config.loading import load_inventory, load_recipe
+from clusterctl.config.loading import load_inventory, load_recipe, parse_inventory, parse_recipe
 from clusterctl.errors import ConfigError, UsageError
 
 NOBODY = 65534
@@ -33,6 +33,30 @@ def test_a_missing_file_tells_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load_recipe(tmp_path / "none.yaml", {})
     assert "a recipe needs four keys" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "nodes: [", "just words"])
+def test_what_is_no_map_tells_what_a_file_must_hold(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_inventory(text, "i.yaml", {})
+    assert "`version`, `cluster` and `nodes`" in (caught.value.hint or "")
+    assert "clusterctl init" in (caught.value.hint or "")
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(text, "r.yaml", {})
+    assert "a recipe needs four keys" in (caught.value.hint or "")
+
+
+def test_files_that_were_swapped_are_recognised() -> None:
+    recipe = "version: 1\nname: r\nmodel: {path: /m.gguf}\ncontext: 512\n"
+    with pytest.raises(ConfigError) as caught:
+        parse_inventory(recipe, "r.yaml", {})
+    assert caught.value.hint == "this looks like a recipe, which -r names; -i names the inventory"
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(INVENTORY.decode(), "i.yaml", {})
+    assert caught.value.hint == "this looks like an inventory, which -i names; -r names the recipe"
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe("version: 1\nmodel: {}\nnodes: []\n", "r.yaml", {})
+    assert "clusterctl schema recipe" in (caught.value.hint or "")
 
 
 def test_a_directory_is_told_apart(tmp_path: Path) -> None:

@@ -450,6 +450,16 @@ def test_serve_only_makes_sense_for_a_head_with_workers_only() -> None:
     assert "a head without workers can't be `serve_only`" in alone[0]
 
 
+def test_variables_that_would_undo_a_plan_are_refused_once_wherever_they_stand() -> None:
+    told = node_fault("env: {GGML_X: 1, LLAMA_ARG_CTX_SIZE: 9}")
+    assert told == "env.LLAMA_ARG_CTX_SIZE: `LLAMA_ARG_CTX_SIZE` must not be set: `context` decides it"
+    common = ONE.replace("nodes:", "defaults: {env: {LLAMA_ARG_NO_KV_OFFLOAD: 1}}\nnodes:")
+    (fault,) = faults(common + "  - {name: w, role: worker}\n")
+    assert fault.startswith("i.yaml:4:18: nodes[0].env.LLAMA_ARG_NO_KV_OFFLOAD: ")
+    assert "moves the KV cache" in fault
+    assert parse(ONE.replace("role: head", "role: head, env: {LLAMA_API_KEY: k, GGML_X: 1}")).head.env
+
+
 def test_rules_between_nodes_are_told_beside_faults_within_them() -> None:
     found = faults(HEAD + "  - {name: h, role: head, backend: x}\n  - {name: h, role: head}\n")
     assert ["backend" in found[0], "name" in found[1], "role" in found[2]] == [True, True, True]

@@ -104,6 +104,23 @@ def test_arguments_stay_text() -> None:
     assert server.extra_args == ("--top-k", "20", "--temp", "1.0", "")
 
 
+def test_a_secret_among_the_arguments_is_refused_and_not_shown() -> None:
+    for arguments in ("[--api-key, geheim-1]", "[--api_key=geheim-1]", "[-hft, geheim-1]"):
+        (fault,) = faults(SMALL + f"server: {{extra_args: {arguments}}}\n")
+        assert fault.startswith("r.yaml:5:23: server.extra_args[0]: `-")
+        assert "name a file in `server.api_key_file`" in fault
+        assert "geheim" not in fault
+
+
+def test_every_argument_that_would_make_the_plan_wrong_is_told() -> None:
+    arguments = "[-nkvo, --cpu-moe, -ncmoe, 9, --mmproj, x, --lora, y, --n_gpu_layers, 3, --swa_full]"
+    told = faults(SMALL + f"server: {{extra_args: {arguments}}}\n")
+    assert [fault.split("`")[1] for fault in told] == [
+        *("-nkvo", "--cpu-moe", "-ncmoe", "--mmproj", "--lora", "--n-gpu-layers")
+    ]
+    assert "moves the KV cache" in told[0]
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
@@ -160,11 +177,11 @@ def test_arguments_stay_text() -> None:
         ("server: {extra_args: --jinja}", "5:22: server.extra_args: must be a list (got --jinja)"),
         (
             "server: {extra_args: [-x, -c]}",
-            "5:27: server.extra_args[1]: must not be a flag that `context` decides (got -c)",
+            "5:27: server.extra_args[1]: `-c` must not stand here: `context` decides it",
         ),
         (
             "server: {extra_args: [--rpc]}",
-            "5:23: server.extra_args[0]: must not be a flag that `the inventory` decides (got --rpc)",
+            "5:23: server.extra_args[0]: `--rpc` must not stand here: the inventory decides it",
         ),
         (
             "server: {api_key_file: key}",

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clusterctl.errors import UsageError
+from clusterctl.llama.arguments import argument_refusal
 from clusterctl.llama.flags import (
     Flags,
     UnknownSetting,
     parse_help,
     parse_worker_usage,
-    refuse_extra_args,
     spell,
 )
 
@@ -271,57 +271,11 @@ def test_more_is_logged_only_where_the_help_lists_the_level() -> None:
     assert spell(flags_of(AGED_HELP), {"verbosity": "trace"}) == ()
 
 
-def test_no_extra_arguments_have_no_faults() -> None:
-    assert refuse_extra_args([], uses_rpc=True) == []
-
-
-def test_harmless_extra_arguments_pass() -> None:
-    assert (
-        refuse_extra_args(["--jinja", "--temp", "0.7", "-sm", "layer", "--api-prefix", "/x"], uses_rpc=True) == []
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["-sm", "row"], "row"),
-        (["--split-mode", "tensor"], "tensor"),
-        (["--split_mode", "tensor"], "tensor"),
-        (["-sm=row"], "row"),
-        (["-ot", "exps=CPU"], "split"),
-        (["--rpc", "10.0.0.2:50052"], "inventory"),
-        (["--device", "CUDA0"], "inventory"),
-        (["-ts", "1,1"], "plan"),
-        (["-ngl", "99"], "plan"),
-        (["-m", "/other.gguf"], "model.path"),
-        (["--host", "0.0.0.0"], "server"),
-        (["--port", "1"], "server"),
-        (["--api-key", "geheim"], "secret"),
-        (["--jinja", "-c", "4"], "context"),
-        (["--list-devices"], "ends"),
-    ],
-)
-def test_arguments_that_would_undo_the_plan_or_show_a_secret_are_refused(arguments: list[str], word: str) -> None:
-    (fault,) = refuse_extra_args(arguments, uses_rpc=True)
-    assert word in fault
-    assert "geheim" not in fault
-
-
-def test_a_row_split_is_allowed_without_workers_but_one_device_for_all_is_not() -> None:
-    assert refuse_extra_args(["-sm", "row"], uses_rpc=False) == []
-    assert refuse_extra_args(["-sm", "none"], uses_rpc=False) != []
-
-
-def test_every_fault_is_told() -> None:
-    assert len(refuse_extra_args(["-ts", "1", "-sm", "row", "--rpc", "x"], uses_rpc=True)) == 3
-
-
 def test_no_spelling_that_clusterctl_uses_is_left_to_the_user() -> None:
     table = yaml.safe_load(TABLE.read_text("utf-8"))
-    owned = {spelling for options in table["extra_args"]["owned"].values() for spelling in options}
-    owned |= {spelling for rule in table["extra_args"]["refused"] for spelling in rule["options"]}
     used = {form["argv"][0] for forms in table["llama-server"].values() for form in forms if form["argv"]}
-    assert used - owned == {"--metrics", "--no-warmup"}  # a second one changes nothing
+    left = {option for option in used if argument_refusal(option) is None}
+    assert left == {"--metrics", "--no-warmup"}  # a second one changes nothing
 
 
 HELP_LINES = recorded("llama-server", "b10434").splitlines()
@@ -335,9 +289,3 @@ def test_no_mutation_of_a_help_text_breaks_the_reader(lines: list[str]) -> None:
     parse_worker_usage(text)
     if flags is not None:
         assert all(spelling.startswith("-") and " " not in spelling for spelling in flags.options)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.text(max_size=20), max_size=8), st.booleans())
-def test_any_extra_arguments_can_be_judged(arguments: list[str], uses_rpc: bool) -> None:
-    assert all(isinstance(fault, str) for fault in refuse_extra_args(arguments, uses_rpc=uses_rpc))

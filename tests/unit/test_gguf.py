@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterctl.errors import ModelFileError
-from clusterctl.llama.gguf import ByteRange, GgufHeader, parse_header, read_header
+from clusterctl.llama.gguf import ByteRange, GgufHeader, read_header
 from clusterctl.llama.gguf_cursor import KEPT_ARRAY_LIMIT, OmittedArray, Value
 from clusterctl.llama.gguf_types import TENSOR_TYPES
+from tests.unit.gguf_files import parse_header
 from tests.unit.memory_truth import header_bytes, model_facts, model_names
 
 # Never in a file; the gguf package still has the size of an older layout.
@@ -175,10 +176,11 @@ def test_version_2_is_read_and_version_1_is_not() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: b"GGML" + data[4:], "begins with b'GGML'"),
+        (lambda data: b"GGML" + data[4:], "begins with `GGML`"),
         (lambda data: b"<htm" + data[4:], "not a GGUF file"),
+        (lambda data: b"\xff\xfe<?" + data[4:], r"begins with `\\xff\\xfe<\?`"),
         (lambda data: data[:4] + struct.pack(">I", 3) + data[8:], "big-endian"),
-        (lambda data: data[:8] + struct.pack("<Q", 1 << 60) + data[16:], "the file ends"),
+        (lambda data: data[:8] + struct.pack("<Q", 1 << 60) + data[16:], "the file is cut short: it ends"),
         (lambda data: data.replace(b"a.number\x04", b"a.number\x63"), "unknown value type 99"),
         (lambda data: data.replace(b"a.number", b"an.array"), "occurs twice"),
         (lambda data: data.replace(b"an.array\x09\0\0\0\x02", b"an.array\x09\0\0\0\x63"), "array type 99"),
@@ -210,7 +212,7 @@ def test_damage_is_named_with_file_and_byte(change: Callable[[bytes], bytes], me
 
 def test_a_file_that_is_shorter_than_its_tensors_is_refused() -> None:
     data = small_model()
-    with pytest.raises(ModelFileError, match="the file has only"):
+    with pytest.raises(ModelFileError, match=r"cut short: it has \d+ bytes, but its tensor data ends at"):
         feed(data + bytes(100), file_bytes=len(data) + 100)
 
 
@@ -218,6 +220,12 @@ def test_a_hostile_string_length_is_refused_before_it_is_read() -> None:
     data = small_model().replace(struct.pack("<Q", 5) + b"hello", struct.pack("<Q", 1 << 63) + b"hello")
     with pytest.raises(ModelFileError, match="must end by"):
         parse_header("hostile.gguf", data)
+
+
+def test_a_file_cut_within_its_header_is_told_to_be_cut_short() -> None:
+    data = small_model()[:200]
+    with pytest.raises(ModelFileError, match="the file is cut short"):
+        feed(data, file_bytes=len(data))
 
 
 def test_deeply_nested_arrays_are_refused() -> None:

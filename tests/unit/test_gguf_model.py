@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterctl.errors import ModelFileError
-from clusterctl.llama.gguf import GgufHeader, Tensor, parse_header
+from clusterctl.llama.gguf import GgufHeader, Tensor
 from clusterctl.llama.gguf_cursor import Value
 from clusterctl.llama.gguf_types import TENSOR_TYPES
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.llama.model_parts import part_names
+from tests.unit.gguf_files import parse_header
 from tests.unit.memory_truth import header_bytes, model_facts, model_header, model_names
 
 F16 = TENSOR_TYPES[1]

@@ -60,6 +60,19 @@ def test_a_node_without_a_file_or_with_two_is_refused(files: tuple[str, ...]) ->
         order(files=files)
 
 
+def test_a_file_for_a_node_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no node is called strix9") as caught:
+        order("b1", Source.FILE, (f"strix9={tmp_path}/a.tar.gz",))
+    assert caught.value.hint == "known are a, b"
+
+
+def test_a_file_may_have_an_equals_sign_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v=1.tar.gz").write_bytes(b"x")
+    made = order("b1", Source.FILE, ("v=1.tar.gz",))
+    assert made.files["a"].path == Path("v=1.tar.gz")
+
+
 def test_a_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match="can't read /no/such"):
         order(files=("/no/such.whl",))

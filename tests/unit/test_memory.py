@@ -16,12 +16,10 @@ from clusterctl.model import MIB, Memory, Workload
 from clusterctl.planning.kv_cache import CacheShape, kv_bytes
 from clusterctl.planning.memory import (
     MemoryModel,
-    estimate_memory,
     is_pipelined,
-    layer_weight_bytes,
     whole_model_memory,
 )
-from tests.unit.memory_truth import HOST, Row, model_header, model_names, rows, small_models
+from tests.unit.memory_truth import HOST, Row, estimate_memory, model_header, model_names, rows, small_models
 
 # A few token-wide inputs are not modelled; this share of a residual stream holds them.
 NEGLIGIBLE = 0.02
@@ -186,7 +184,7 @@ def test_a_device_is_the_sum_of_its_layers() -> None:
     header = model_header("gemma3-27b-Q4_0")
     workload = Workload(context=32768)
     device = MemoryModel(header, workload).device_memory(10, 20, pipelined=True)
-    assert device.model_bytes == sum(layer_weight_bytes(header, layer) for layer in range(10, 20))
+    assert device.model_bytes == sum(layer.weight_bytes for layer in header.layers[10:20])
     assert device.kv_bytes == sum(kv_bytes(header, workload, layer) for layer in range(10, 20))
 
 

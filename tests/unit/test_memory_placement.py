@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterctl.planning.placement import layer_devices
+from tests.unit.llama_placement import layer_devices
 from tests.unit.memory_truth import rows
 
 

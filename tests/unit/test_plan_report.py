@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.plan import Plan, make_plan
 from clusterctl.cluster.plan_report import plan_report
 from clusterctl.cluster.recorded import plan_from_record, read_record
+from clusterctl.errors import PlanDoesNotFit
 from clusterctl.model import HostMemory
 from clusterctl.plan_reports import BudgetStepReport, DraftReport
 from clusterctl.planning.margins import margin_bytes
@@ -38,6 +40,19 @@ def test_figures_are_rounded_and_unknown_ones_stay_unknown() -> None:
     assert estimate.prefill_tok_s == round(estimate.prefill_tok_s or 0, 1) != 0
     assert estimate.prefill_ceiling_tok_s == round(estimate.prefill_ceiling_tok_s or 0, 1) != 0
     assert estimate.load_s is None
+
+
+def test_what_is_promised_to_fit_does_where_the_heads_process_lies_beside_the_layers() -> None:
+    """A shorter context leaves more of the unified memory to the layers, which the promise must reckon with."""
+    head = replace(facts("head", devices=listing(UNIFIED)), memory=HostMemory(124609, 60000))
+    endless = RECIPE.replace("4096", "100000000")
+    with pytest.raises(PlanDoesNotFit, match="the head's own memory needs") as caught:
+        make_plan(inventory(), recipe(endless), all_facts(head=head), Models(header()))
+    assert caught.value.node == "head"
+    promised = re.search(r"context: (\d+)", caught.value.hint or "")
+    assert promised
+    shorter = RECIPE.replace("4096", promised[1])
+    assert make_plan(inventory(), recipe(shorter), all_facts(head=head), Models(header())).split.shares
 
 
 def test_a_budget_is_told_step_by_step_up_to_its_end() -> None:

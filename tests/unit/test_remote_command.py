@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 from importlib.resources import files
@@ -93,11 +92,6 @@ def test_what_no_program_can_be_given_is_refused(value: str) -> None:
     for command in (printing([value]), commands.lock("acquire", "demo", "t", lease_s=1, owner=value)):
         with pytest.raises(UsageError, match="holds a character that no program can be given"):
             command.text()
-
-
-@given(st.lists(texts, max_size=6))
-def test_the_readable_line_holds_every_value(values: list[str]) -> None:
-    assert shlex.split(Command("run", tuple(values)).line()) == ["run", *values]
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusterctl.remote.sockets import Socket, parse_sockets
+from clusterctl.remote.sockets import Socket, may_overlap, parse_sockets
 
 # From /proc/net/tcp and tcp6 of Linux 6: two listeners, a connection seen from both its ends, one that is
 # closing, and a dual-stack listener with an IPv4 client.
@@ -101,6 +102,29 @@ def test_lsof_gives_listeners_and_connections() -> None:
     )
 
 
+def test_a_table_without_sockets_is_known_and_no_table_is_not() -> None:
+    assert parse_sockets(KERNEL.splitlines()[0]) == ()
+    assert parse_sockets("") is None
+    assert parse_sockets("lsof: command not found\n") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("10.0.0.1", "10.0.0.1", True),
+        ("10.0.0.1", "10.0.0.2", False),
+        ("10.0.0.1", "0.0.0.0", True),
+        ("::", "10.0.0.1", True),
+        ("::1", "0:0:0:0:0:0:0:1", True),
+        ("localhost", "10.0.0.1", True),
+        ("", "10.0.0.1", True),
+    ],
+)
+def test_addresses_overlap_unless_they_are_known_to_differ(one: str, other: str, expected: bool) -> None:
+    assert may_overlap(one, other) is expected
+    assert may_overlap(other, one) is expected
+
+
 def test_a_connection_has_a_peer_address_and_a_listener_has_none() -> None:
     assert Socket("10.0.0.2", 50052, "10.0.0.1:4000").peer_address == "10.0.0.1"
     assert not Socket("10.0.0.2", 50052, "10.0.0.1:4000").listens
@@ -139,5 +163,5 @@ hostile = st.lists(
 
 
 @given(hostile)
-def test_no_text_is_a_crash(lines: list[str]) -> None:
-    assert isinstance(parse_sockets("\n".join(lines)), tuple)
+def test_no_text_is_a_crash_or_an_empty_table(lines: list[str]) -> None:
+    assert parse_sockets("\n".join(lines)) != ()

@@ -11,11 +11,20 @@ from hypothesis import strategies as st
 from clusterctl.errors import PlanDoesNotFit, UsageError
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import MIB, Link, Memory, Offer, Split, Workload
-from clusterctl.planning.memory import MemoryModel, estimate_memory
+from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.slot_ranges import SlotRanges
 from clusterctl.planning.split import Strategy, choose_split
-from tests.unit.memory_truth import model_header, model_names
-from tests.unit.synthetic import GIB, even_header, offer, small_clusters, small_models, small_workloads
+from tests.unit.memory_truth import estimate_memory, model_header, model_names
+from tests.unit.synthetic import (
+    GIB,
+    even_header,
+    header,
+    layer,
+    offer,
+    small_clusters,
+    small_models,
+    small_workloads,
+)
 
 WORKLOAD = Workload(context=8192)
 
@@ -126,6 +135,41 @@ def test_the_memory_of_the_head_is_checked() -> None:
         choose_split(model, [offer("a", 60 * GIB)], "memory", host_budget_bytes=100 * MIB)
 
 
+@pytest.mark.parametrize("remote_gib", [8, 24, 80])
+@pytest.mark.parametrize("strategy", ["memory", "speed"])
+def test_the_output_layer_alone_stays_with_the_head(remote_gib: int, strategy: Strategy) -> None:
+    model = memory_of(even_header(32), replace(WORKLOAD, cpu_layers=32))
+    offers = [offer("remote", remote_gib * GIB), offer("own", 8 * GIB, is_local=True)]
+    split = choose_split(model, offers, strategy)
+    assert slots_of(split) == {"own": 1}
+    assert split.shares[0].has_output
+
+
+def test_the_output_layer_goes_over_the_network_if_the_heads_device_has_no_room_for_it() -> None:
+    model = memory_of(even_header(32), replace(WORKLOAD, cpu_layers=32))
+    offers = [offer("remote", 8 * GIB), offer("own", 100 * MIB, is_local=True)]
+    assert slots_of(choose_split(model, offers, "memory")) == {"remote": 1}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "layers"), [("memory", None), ("speed", None), ("manual", {"a": 7, "b": 1, "c": 1})]
+)
+def test_a_device_that_would_hold_no_weights_is_left_out(
+    strategy: Strategy, layers: dict[str, int] | None
+) -> None:
+    """The slots of multi-token prediction; `status` takes a worker without weights for one that was lost."""
+    prediction = layer(0, kv_width=0)
+    model = memory_of(header([*even_header(7).layers, prediction, prediction]))
+    sizes = {"a": 5, "b": 2, "c": 2}
+    offers = [offer(name, gib * GIB, gb_s=100) for name, gib in sizes.items()]
+    split = choose_split(model, offers, strategy, layers=layers)
+    assert all(share.memory.model_bytes for share in split.shares)
+    assert sum(split.tensor_split) == 10
+    if strategy == "manual":
+        assert slots_of(split) == {"a": 7, "c": 3}
+        assert "multi-token prediction" in split.unused[0][1]
+
+
 @given(small_models(), small_clusters(), st.data())
 def test_more_memory_never_gets_a_device_fewer_layers(
     model: ModelHeader, offers: list[Offer], data: st.DataObject
@@ -215,6 +259,13 @@ def test_layers_that_do_not_match_the_model_are_refused(layers: dict[str, int], 
     offers = [offer("a", 20 * GIB), offer("b", 20 * GIB)]
     with pytest.raises(UsageError, match=message):
         choose_split(memory_of(even_header(32)), offers, "manual", layers=layers)
+
+
+def test_by_hand_there_must_be_a_layer_to_give() -> None:
+    model = memory_of(even_header(32), replace(WORKLOAD, cpu_layers=32))
+    with pytest.raises(UsageError, match=r"has nothing to give: split\.cpu_layers keeps all 32 layers") as caught:
+        choose_split(model, [offer("a", 20 * GIB)], "manual", layers={"a": 1})
+    assert "strategy: memory" in (caught.value.hint or "")
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from clusterctl.errors import PlanDoesNotFit
 from clusterctl.llama.model_header import ModelHeader
 from clusterctl.model import MIB, Offer, Split, Workload
-from clusterctl.planning.memory import MemoryModel, estimate_memory
-from clusterctl.planning.placement import layer_devices
+from clusterctl.planning.memory import MemoryModel
 from clusterctl.planning.proportional import apportion
 from clusterctl.planning.split import Strategy, choose_split
 from clusterctl.planning.token_time import TokenTime
+from tests.unit.llama_placement import layer_devices
+from tests.unit.memory_truth import estimate_memory
 from tests.unit.synthetic import (
     GIB,
     assignments,

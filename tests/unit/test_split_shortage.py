@@ -139,6 +139,38 @@ def test_nothing_is_promised_that_the_heads_memory_forbids() -> None:
     assert "cpu_layers" not in (caught.value.hint or "")
 
 
+def test_a_context_too_long_for_the_heads_own_memory_is_named_with_one_that_fits() -> None:
+    model, offers, endless = even_header(32), [offer("a", 24 * GIB)], Workload(context=100_000_000)
+    with pytest.raises(PlanDoesNotFit, match="the head's own memory needs") as caught:
+        choose_split(MemoryModel(model, endless), offers, "memory", host_budget_bytes=8 * GIB)
+    context = promised(r"context: (\d+)", caught.value)
+    shorter = MemoryModel(model, replace(endless, context=context))
+    assert choose_split(shorter, offers, "memory", host_budget_bytes=8 * GIB).host.total_bytes <= 8 * GIB
+    assert "cpu_layers" not in (caught.value.hint or "")
+
+
+def test_fewer_layers_on_the_cpu_are_promised_only_where_they_help() -> None:
+    model, offers, wanted = even_header(32), [offer("a", 40 * GIB)], Workload(context=4096, cpu_layers=30)
+    with pytest.raises(PlanDoesNotFit) as caught:
+        choose_split(MemoryModel(model, wanted), offers, "memory", host_budget_bytes=8 * GIB)
+    layers = promised(r"split: \{cpu_layers: (\d+)\}", caught.value)
+    assert choose_split(
+        MemoryModel(model, replace(wanted, cpu_layers=layers)), offers, "memory", host_budget_bytes=8 * GIB
+    )
+    with pytest.raises(PlanDoesNotFit):
+        choose_split(
+            MemoryModel(model, replace(wanted, cpu_layers=layers + 1)), offers, "memory", host_budget_bytes=8 * GIB
+        )
+
+
+def test_a_head_without_devices_is_told_what_its_memory_would_hold() -> None:
+    model, endless = even_header(4), Workload(context=10_000_000)
+    with pytest.raises(PlanDoesNotFit) as caught:
+        choose_split(MemoryModel(model, endless), [], "memory", host_budget_bytes=8 * GIB)
+    shorter = replace(endless, context=promised(r"context: (\d+)", caught.value))
+    assert choose_split(MemoryModel(model, shorter), [], "memory", host_budget_bytes=8 * GIB)
+
+
 @settings(max_examples=40, deadline=None)
 @given(small_models(), small_clusters(), st.data())
 def test_every_shortage_has_a_next_step(model: ModelHeader, offers: list[Offer], data: st.DataObject) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clusterctl.cluster.node_memory import NodeMemory, parse_memory
 from clusterctl.cluster.observation import parse_observation
-from clusterctl.cluster.proof import missing_mib, others_holding
+from clusterctl.cluster.proof import missing_mib, others_grown
 from clusterctl.llama.kernel_memory import parse_amd_cards, parse_device_memory
 from clusterctl.llama.vendor_tools import CardMemory, ComputeApp
 from clusterctl.model import MIB, Device, HostMemory
 from clusterctl.remote.answer import Section
+from tests.unit.sights import process
 
 # Two open files of one client of an AMD card, as fdinfo of Linux 6.1 shows them, then one of another client.
 FDINFO = """\
@@ -87,6 +90,16 @@ def test_an_answer_of_a_node_without_drivers_knows_nothing_of_cards() -> None:
     assert memory.held_by(77) is None
 
 
+@pytest.mark.parametrize("pid", ["", "x", "²", "-1"])
+def test_what_no_process_holds_is_passed_over(pid: str) -> None:
+    memory = parse_memory({"memory": Section(0, ""), f"device_memory:{pid}": Section(0, f"kfd {MIB}")})
+    assert memory.held_mib == {}
+
+
+def test_digits_of_other_scripts_are_no_memory() -> None:
+    assert parse_device_memory("drm-driver: amdgpu\ndrm-resident-vram: ² KiB\n") is None
+
+
 @pytest.mark.parametrize(
     ("text", "processor_s", "resident_mib", "is_suspended"),
     [
@@ -124,6 +137,27 @@ def test_a_device_that_is_gone_from_the_list_is_not_judged() -> None:
     assert missing_mib({"CUDA0": 24000}, []) == {}
 
 
-def test_others_on_the_cards_are_named_with_what_they_hold() -> None:
-    apps = (ComputeApp(7, "python", 900), ComputeApp(8, "[Not Found]", None), ComputeApp(9, "[Not Found]", 5000))
-    assert others_holding(NodeMemory(HostMemory(), apps=apps), own_pid=9) == {"python (pid 7)": 900}
+APPS = (
+    ComputeApp(7, "python", 500),
+    ComputeApp(7, "python", 400),
+    ComputeApp(8, "[Not Found]", None),
+    ComputeApp(200, "[Not Found]", 5000),
+)
+
+
+@pytest.mark.parametrize(
+    ("before_mib", "grown"),
+    [
+        ({}, {"python (pid 7)": 900}),
+        ({"7": 300, "8": 20}, {"python (pid 7)": 600}),
+        ({"7": 900}, {}),
+        ({"7": 1000}, {}),
+        (None, {}),
+    ],
+)
+def test_only_what_others_took_since_the_start_excuses_missing_memory(
+    before_mib: dict[str, int] | None, grown: dict[str, int]
+) -> None:
+    own = process("left")
+    own = replace(own, record=replace(own.record, held_before_mib=before_mib))
+    assert others_grown(NodeMemory(HostMemory(), apps=APPS), own) == grown

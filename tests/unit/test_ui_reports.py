@@ -72,6 +72,14 @@ def test_markup_in_a_report_is_shown_as_it_is(show: Callable[[Screen, str], None
 
 
 @every_show
+def test_on_a_pipe_no_sentence_is_broken_and_no_line_padded(show: Callable[[Screen, str], None]) -> None:
+    sentence = " ".join(["long"] * 100)
+    lines = on_pipe(lambda: show(Screen(), sentence), COLUMNS="").stdout.splitlines()
+    assert any(sentence in line for line in lines)
+    assert not [line for line in lines if line != line.rstrip(" ")]
+
+
+@every_show
 def test_a_locale_without_unicode_gets_plain_signs(show: Callable[[Screen, str], None]) -> None:
     assert on_pipe(lambda: show(Screen(), "héllo 表"), encoding="ascii").stdout.isascii()
 
@@ -260,6 +268,26 @@ def test_a_cluster_that_is_down_is_told_in_few_words() -> None:
             ActionReport(True, False, "http://h:1", (StepReport("start", "rtx", "would change", 0.0),)),
             "dry run: 1 step would change something; nothing was changed\n",
         ),
+        (
+            ActionReport(True, False, "http://h:1", (), dry_run=True),
+            "dry run: it runs as asked for at http://h:1; nothing would change\n",
+        ),
+        (
+            ActionReport(True, True, "http://h:1", (), waited=False),
+            "started: http://h:1; still loading, not verified\n",
+        ),
+        (
+            ActionReport(True, False, "http://h:1", (), waited=False),
+            "started: http://h:1 (it ran already, nothing was changed); not waited for\n",
+        ),
+        (
+            ActionReport(True, True, None, (), nodes=("desk",), spared=("strix1", "strix2")),
+            "down: nothing is left on desk\nstill running: strix1, strix2\n",
+        ),
+        (
+            ActionReport(False, False, None, (), (LeftReport("h", "no answer", "is it on?", seen=False),)),
+            "1 node not seen:\n  h: no answer\n    hint: is it on?\n",
+        ),
     ],
 )
 def test_an_action_ends_with_what_is_true_now(report: ActionReport, said: str) -> None:
@@ -269,6 +297,33 @@ def test_an_action_ends_with_what_is_true_now(report: ActionReport, said: str) -
 def test_after_up_the_user_learns_how_to_ask_and_to_look() -> None:
     text = on_pipe(lambda: show_action(Screen(), ActionReport(True, True, "http://h:1/", ()))).stdout
     assert "curl http://h:1/v1/chat/completions" in text
+    assert text.endswith("clusterctl status\n")
+
+
+def test_what_an_earlier_run_left_elsewhere_is_said_last() -> None:
+    report = ActionReport(True, True, "http://h:1", (), (LeftReport("old", "could not be reached"),))
+    text = on_pipe(lambda: show_action(Screen(), report)).stdout
+    assert text.startswith("up: http://h:1\n")
+    assert text.endswith("left on nodes that are not of it any more:\n  old: could not be reached\n")
+
+
+def test_the_next_command_names_the_same_inventory() -> None:
+    screen = Screen(program=("clusterctl", "-i", "my lab.yaml"))
+    text = on_pipe(lambda: show_action(screen, ActionReport(True, True, "http://h:1", ()))).stdout
+    assert text.endswith("clusterctl -i 'my lab.yaml' status\n")
+
+
+def test_a_head_that_answers_on_its_own_machine_alone_is_named_with_the_way_to_it() -> None:
+    screen, access = Screen(program=("clusterctl", "-i", "lab.yaml")), Access(only_on="desk")
+    done = ActionReport(True, True, "http://127.0.0.1:1", (), access=access)
+    text = on_pipe(lambda: show_action(screen, done)).stdout
+    assert "ask it on desk:\ncurl http://127.0.0.1:1/" in text
+    assert "to ask from here, run `clusterctl -i lab.yaml connect` first" in text
+
+
+def test_nobody_is_told_to_ask_what_was_not_waited_for() -> None:
+    text = on_pipe(lambda: show_action(Screen(), ActionReport(True, True, "http://h:1", (), waited=False))).stdout
+    assert "curl" not in text
     assert text.endswith("clusterctl status\n")
 
 

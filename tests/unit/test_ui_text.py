@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from clusterctl.ui.console import pipe_width
+from clusterctl.ui.console import PIPE_WIDTH, pipe_width
 from clusterctl.ui.safe import one_line, printable
 from clusterctl.ui.shell import command_text, quote
 from clusterctl.ui.tables import Column, Grid, outside
@@ -141,7 +141,9 @@ def test_no_grid_is_wider_than_the_screen(rows: list[tuple[str, str]], width: in
     assert widest(rendered(Grid((Column("left"), Column("right")), cells), width)) <= width
 
 
-@pytest.mark.parametrize(("columns", "width"), [("60", 60), ("", 120), ("0", 120), ("wide", 120), ("²", 120)])
+@pytest.mark.parametrize(
+    ("columns", "width"), [("60", 60), *((unusable, PIPE_WIDTH) for unusable in ("", "0", "wide", "²"))]
+)
 def test_a_pipe_is_as_wide_as_columns_says_or_wide_enough(columns: str, width: int) -> None:
     assert pipe_width({"COLUMNS": columns}) == width
-    assert pipe_width({}) == 120
+    assert pipe_width({}) == PIPE_WIDTH

@@ -10,15 +10,10 @@ from hypothesis import strategies as st
 
 from clusterctl.llama.wire import (
     PROTOCOL_BUILDS,
-    DeviceMemory,
     RpcProtocol,
     accepts,
     builds_of_protocol,
-    decode_device_count,
-    decode_device_memory,
     decode_hello,
-    device_count_request,
-    device_memory_request,
     hello_request,
     missing_bytes,
     protocol_of_build,
@@ -35,8 +30,6 @@ def sized(payload: bytes) -> bytes:
 def test_requests_have_a_command_a_size_and_a_payload() -> None:
     assert hello_request() == b"\x0e" + (24).to_bytes(8, "little") + bytes(24)
     assert hello_request(with_capabilities=False) == b"\x0e" + bytes(8)
-    assert device_count_request() == b"\x0f" + bytes(8)
-    assert device_memory_request(3) == b"\x0b" + (4).to_bytes(8, "little") + b"\x03\x00\x00\x00"
 
 
 def test_recorded_answers_name_the_protocol() -> None:
@@ -65,13 +58,6 @@ def test_what_is_no_answer_to_hello_names_no_protocol(received: bytes) -> None:
     assert decode_hello(received) is None
 
 
-def test_devices_and_their_memory_are_read() -> None:
-    assert decode_device_count(sized(b"\x02\x00\x00\x00")) == 2
-    assert decode_device_memory(sized(struct.pack("<QQ", 5, 7))) == DeviceMemory(free_bytes=5, total_bytes=7)
-    assert decode_device_memory(sized(b"\x02\x00\x00\x00")) is None
-    assert decode_device_count(sized(bytes(16))) is None
-
-
 def test_the_reader_is_told_how_many_bytes_are_missing() -> None:
     assert missing_bytes(b"") == 8
     assert missing_bytes(ANSWER_B10068[:8]) == 28
@@ -88,8 +74,6 @@ def test_no_bytes_break_a_decoder_or_ask_for_much(received: bytes) -> None:
     assert 0 <= missing_bytes(received) <= 72
     protocol = decode_hello(received)
     assert protocol is None or received[8:11] == bytes((protocol.major, protocol.minor, protocol.patch))
-    decode_device_count(received)
-    decode_device_memory(received)
 
 
 @given(st.binary(max_size=80))

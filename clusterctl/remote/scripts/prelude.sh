@@ -74,6 +74,18 @@ Linux*)
     }
     # A zombie has ended: only its parent has not looked yet.
     process_lives() { case $(process_facts "$1") in "" | [ZX]*) false ;; esac }
+    # dash and busybox have no job control without a terminal.
+    lead_group=setsid
+    group_lives() { # PID of its leader, who may be gone
+        kill -0 "-$1" 2>/dev/null || return 1
+        for place in /proc/[0-9]*; do
+            { read -r facts <"$place/stat"; } 2>/dev/null || continue
+            # shellcheck disable=SC2086 # fields are wanted
+            set -- "$1" ${facts##*) }
+            case $2/$4 in [!ZX]/"$1") return 0 ;; esac
+        done
+        return 1
+    }
     # All but the program itself: a wrapper script may have become another program, or have its shell before it.
     same_arguments() { # PID FILE
         case $(tr '\0' '\n' <"/proc/$1/cmdline") in *"$(sed '1s/.*//' "$2")") ;; *) false ;; esac
@@ -148,7 +160,11 @@ Linux*)
         hex=$(printf ':%04X' "$1")
         cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ here _ state _ _ _ _ _ inode _; do
             case $here/$state in *"$hex/0A") ;; *) continue ;; esac
-            find /proc/[0-9]*/fd -lname "socket:\[$inode\]" 2>/dev/null | cut -d/ -f3 | while read -r pid; do
+            # Not `find -lname`, which busybox does not know; and one program for all, as `readlink` is not.
+            # shellcheck disable=SC2012 # the links are wanted
+            ls -ln /proc/[0-9]*/fd 2>/dev/null | awk -F/ -v link="-> socket:[$inode]" '
+                /^\/proc\// {pid = $3}
+                index($0, link) {print pid}' | while read -r pid; do
                 printf '%s %s\n' "$pid" "$(program_of "$pid")"
             done
         done
@@ -167,9 +183,20 @@ Linux*)
     }
     ;;
 *)
-    boot_id() { sysctl -n kern.boottime; }
-    process_start() { ps -o lstart= -p "$1" 2>/dev/null; }
+    boot_id() { sysctl -n kern.bootsessionuuid; } # kern.boottime moves whenever the clock is corrected
+    process_start() { # PID: without the blanks that `ps` adds, as `read` gives it back
+        # shellcheck disable=SC2046 # words are wanted
+        set -- $(ps -o lstart= -p "$1" 2>/dev/null)
+        echo "$*"
+    }
     process_lives() { case $(ps -o state= -p "$1" 2>/dev/null) in "" | Z*) false ;; esac }
+    # By job control: a program of the system's own in between would drop the variables that dyld reads.
+    # shellcheck disable=SC2034 # start.sh reads it
+    lead_group=
+    group_lives() {
+        kill -0 "-$1" 2>/dev/null || return 1
+        ps -A -o pgid= -o state= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ {lives = 1} END {exit !lives}'
+    }
     same_arguments() {
         case $(ps -ww -o args= -p "$1") in *"$(sed '1s/.*//' "$2" | tr '\n' ' ' | sed 's/ $//')") ;; *) false ;; esac
     }
@@ -191,18 +218,25 @@ Linux*)
     ;;
 esac
 
-# absent | starting | running | ended. A process is ours only if boot, start time and arguments are those of
-# its record; whatever else has its number now is somebody else's.
+# absent | starting | running | unsure | ended. A process is ours only if boot, start time and arguments are those
+# of its record. Whatever else has its number now is somebody else's; but where only the arguments differ, it may
+# have changed them itself.
 process_state() { # DIRECTORY
     [ -d "$1" ] || { echo absent; return; }
     [ -f "$1/process" ] || { echo starting; return; }
     { read -r pid && read -r start && read -r boot; } <"$1/process"
-    if [ "$boot" = "$(boot_id)" ] && process_lives "$pid" &&
-        [ "$start" = "$(process_start "$pid")" ] && same_arguments "$pid" "$1/argv"; then
+    if [ "$boot" != "$(boot_id)" ] || ! process_lives "$pid" || [ "$start" != "$(process_start "$pid")" ]; then
+        echo ended
+    elif same_arguments "$pid" "$1/argv"; then
         echo running
     else
-        echo ended
+        echo unsure
     fi
+}
+
+# A program leads a group of its own, so that what a wrapper script has started is reached too.
+signal_group() { # SIGNAL PID
+    kill "-$1" "-$2" 2>/dev/null || kill "-$1" "$2" 2>/dev/null
 }
 
 # Changes when any program or library beside the program does: a thin program keeps its code in libraries.

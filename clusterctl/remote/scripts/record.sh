@@ -8,7 +8,7 @@ if [ -n "$2" ]; then
     rm -f "$new"
     exit 1
 else
-    rm -f "$state/cluster.json"
+    rm -f "$state/cluster.json" || exit
     rmdir "$state" 2>/dev/null
     true
 fi

@@ -8,11 +8,12 @@ record=$4
 count=$5
 shift 5
 
-state=$(process_state "$directory")
-if [ "$state" = running ]; then
+case $(process_state "$directory") in
+running | unsure)
     echo "already running"
     exit 3
-fi
+    ;;
+esac
 
 mkdir -p "$directory" || exit 1
 rm -f "$directory/process" "$directory/exit" "$directory/log" "$directory/log.old"
@@ -44,16 +45,22 @@ bound_log() {
 
 # The supervisor outlives this script only to keep the log short and to write down how the program ended.
 supervise() {
+    [ -n "$lead_group" ] || set -m
     (
         while is_assignment "$1"; do
             export "${1?}"
             shift
         done
-        exec "$@"
+        # shellcheck disable=SC2086 # a word, or none
+        exec $lead_group "$@"
     ) &
     pid=$!
-    printf '%s\n%s\n%s\n' "$pid" "$(process_start "$pid")" "$(boot_id)" >"$directory/process.new"
-    mv "$directory/process.new" "$directory/process"
+    set +m
+    # A program that nobody could end again must not run.
+    {
+        printf '%s\n%s\n%s\n' "$pid" "$(process_start "$pid")" "$(boot_id)" >"$directory/process.new" &&
+            mv "$directory/process.new" "$directory/process"
+    } || signal_group KILL "$pid"
     bound_log &
     keeper=$!
     wait "$pid"
@@ -76,4 +83,10 @@ while [ "$state" != running ] && [ ! -f "$directory/exit" ] && [ "$tries" -gt 0 
     state=$(process_state "$directory")
     tries=$((tries - 1))
 done
+if [ ! -f "$directory/process" ]; then
+    echo "its process could not be written down in $directory" >&2
+    exit 1
+fi
+[ ! -f "$directory/exit" ] || state=ended # it may have been asked while it was ending
+[ "$state" != unsure ] || signal_group KILL "$(first_line "$directory/process")"
 printf '%s\n%s\n%s\n' "$state" "$(sed -n 1p "$directory/process")" "$(cat "$directory/exit" 2>/dev/null)"

@@ -1,13 +1,17 @@
 # shellcheck shell=sh
 # End the program of a record, prove that it is gone, and remove the record. Signals nothing else.
 # CLUSTER NODE GRACE_S
-# Prints: absent | ended | stopped | killed | stuck
+# Prints: absent | ended | stopped | killed, or what it leaves on record: stuck, or `unsure` and the process number
 directory=$(state_directory "$1")/nodes/$2
 grace=$3
 
+is_there() { # a process whose memory is being taken apart has no arguments any more
+    case $(process_state "$directory") in running | unsure) ;; *) group_lives "$pid" ;; esac
+}
+
 gone_within() { # SECONDS
     tries=$(($1 * 20))
-    while [ "$(process_state "$directory")" = running ]; do
+    while is_there; do
         [ "$tries" -gt 0 ] || return 1
         sleep 0.05
         tries=$((tries - 1))
@@ -16,24 +20,30 @@ gone_within() { # SECONDS
 
 # A start that is under way writes its process down within moments; one that broke off never does.
 tries=100
-while [ "$(process_state "$directory")" = starting ] && [ "$tries" -gt 0 ]; do
-    sleep 0.05
+state=starting
+while [ "$tries" -gt 0 ]; do
+    state=$(process_state "$directory")
+    case $state in starting | unsure) sleep 0.05 ;; *) break ;; esac
     tries=$((tries - 1))
 done
 
-case $(process_state "$directory") in
+pid=$(first_line "$directory/process")
+case $state in
 absent)
     echo absent
     exit
     ;;
+unsure)
+    echo "unsure $pid"
+    exit 1
+    ;;
 running)
-    pid=$(sed -n 1p "$directory/process")
-    kill -TERM "$pid" 2>/dev/null
-    kill -CONT "$pid" 2>/dev/null # a stopped process can't act on SIGTERM
+    signal_group TERM "$pid"
+    signal_group CONT "$pid" # a stopped process can't act on SIGTERM
     if gone_within "$grace"; then
         echo stopped
     else
-        kill -KILL "$pid" 2>/dev/null
+        signal_group KILL "$pid"
         if gone_within 5; then
             echo killed
         else
