@@ -62,15 +62,15 @@ def test_a_node_without_a_file_or_with_two_is_refused(files: tuple[str, ...]) ->
 
 def test_a_file_for_a_node_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no node is called strix9") as caught:
-        order("b1", Source.FILE, (f"strix9={tmp_path}/a.tar.gz",))
-    assert caught.value.hint == "known are a, b"
+        order(files=(f"strix9={tmp_path}/a.whl",))
+    assert caught.value.hint == "known are head, worker0, worker1"
 
 
 def test_a_file_may_have_an_equals_sign_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("v=1.tar.gz").write_bytes(b"x")
-    made = order("b1", Source.FILE, ("v=1.tar.gz",))
-    assert made.files["a"].path == Path("v=1.tar.gz")
+    Path("v=1.whl").write_bytes(b"x")
+    made = order(files=("v=1.whl",))
+    assert made.files["head"].path == Path("v=1.whl")
 
 
 def test_a_file_that_is_not_there_is_refused() -> None:
