@@ -10,7 +10,8 @@ from clusterctl.bench.arms import Arm, choose_arms
 from clusterctl.bench.llama_bench import bench_directly
 from clusterctl.bench.run import Wanted, bench_running
 from clusterctl.cluster.bringup import Options
-from clusterctl.cluster.down import left_errors, tear_down
+from clusterctl.cluster.clearing import left_errors
+from clusterctl.cluster.down import tear_down
 from clusterctl.cluster.status import read_status
 from clusterctl.cluster.steps import Tell
 from clusterctl.cluster.up import bring_up

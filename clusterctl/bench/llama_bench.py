@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from clusterctl.bench.figures import spread_of
-from clusterctl.cluster.down import left_errors, tear_down
+from clusterctl.cluster.clearing import left_errors
+from clusterctl.cluster.down import tear_down
 from clusterctl.cluster.examine import examine
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.patience import load_deadline_s

@@ -11,7 +11,8 @@ from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.completing import NODE
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
-from clusterctl.cluster.down import Cleared, tear_down
+from clusterctl.cluster.clearing import Cleared
+from clusterctl.cluster.down import tear_down
 from clusterctl.errors import Degraded, NodeUnreachable
 from clusterctl.reports import ActionReport, LeftReport
 from clusterctl.ui.action import show_action

@@ -9,36 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import replace
 
+from clusterctl.cluster.clearing import Cleared, clear
 from clusterctl.cluster.enrolment import announce_end, forget
 from clusterctl.cluster.lock import LockFailed, holding
 from clusterctl.cluster.observation import Observation, observe
 from clusterctl.cluster.places import as_former, elsewhere
-from clusterctl.cluster.proof import prove_gone
 from clusterctl.cluster.session import Session, session
-from clusterctl.cluster.sight import Found, find_membership, orphans_of, programs_of
+from clusterctl.cluster.sight import find_membership, orphans_of, programs_of
 from clusterctl.cluster.steps import Tell
-from clusterctl.cluster.stopping import purge_cache_of, remove_damaged, stop_recorded
+from clusterctl.cluster.stopping import purge_cache_of
 from clusterctl.config.inventory import Inventory
-from clusterctl.errors import ClusterctlError, UsageError
-from clusterctl.model import Outcome, Role, Step
+from clusterctl.errors import UsageError
+from clusterctl.model import Outcome, Step
 from clusterctl.remote.fanout import on_all
-
-
-@dataclass(frozen=True, slots=True)
-class Cleared:
-    """What `down` did: whether anything changed, and what is left on which node, with the reason.
-
-    `causes` are the errors behind some of the reasons. On the nodes of `spared`, which were not asked for,
-    something runs.
-    """
-
-    changed: bool
-    left: Mapping[str, str]
-    causes: Mapping[str, ClusterctlError] = field(default_factory=dict)
-    spared: tuple[str, ...] = ()
 
 
 async def tear_down(
@@ -74,51 +59,6 @@ async def tear_down(
         return await _purge_caches(inventory, opened, cleared, tell, only) if purge_cache else cleared
 
 
-async def clear(
-    inventory: Inventory,
-    opened: Session,
-    seen: Mapping[str, Observation],
-    tell: Tell,
-    *,
-    force: bool = False,
-    only: Collection[str] = (),
-    spared: Mapping[str, Found] = MappingProxyType({}),
-) -> Cleared:
-    """Stop what `seen` shows, but for what is spared, head first, and prove it. The caller holds the lock."""
-    # Machines that share a home see each other's records, but only a record's own machine knows what became of it.
-    kept = {*spared, *opened.unreachable}
-    found = {n: item for n, item in programs_of(seen).items() if (not only or n in only) and n not in kept}
-    lost = {name: error for name, error in opened.unreachable.items() if not only or name in only}
-    left = {name: _lost_reason(inventory, name, error) for name, error in lost.items()}
-    left |= {name: _orphan_reason(item) for name, item in spared.items() if not only or name in only}
-    heads = {name: item for name, item in found.items() if item.process.record.role is Role.HEAD}
-    workers = {name: item for name, item in found.items() if item.process.record.role is Role.WORKER}
-    if not force:
-        attached = _still_attached(inventory, opened, seen, workers, heads)
-        left |= attached
-        workers = {name: item for name, item in workers.items() if name not in attached}
-
-    changed, causes = False, dict(lost)
-    for group in (heads, workers):
-        stopped = await on_all(group, lambda name, item: _stop(inventory, opened, name, item, tell))
-        causes |= stopped.failed
-        left |= {name: error.message for name, error in stopped.failed.items()}
-        changed = changed or any(stopped.done.values())
-        if group is heads and stopped.failed and not force:
-            left |= dict.fromkeys(workers, "its head could not be stopped")
-            break
-    removed = await on_all(
-        {n: node for n, node in _damaged(seen).items() if (not only or n in only) and n not in kept},
-        lambda name, node: remove_damaged(opened.nodes[node], inventory.cluster, name, tell),
-    )
-    causes |= removed.failed
-    left |= {name: error.message for name, error in removed.failed.items()}
-    changed = changed or any(removed.done.values())
-    if not opened.dry:
-        left |= await _prove(inventory, opened, {n: item for n, item in found.items() if n not in left}, tell)
-    return Cleared(changed, left, causes)
-
-
 async def _purge_caches(
     inventory: Inventory, opened: Session, cleared: Cleared, tell: Tell, only: Collection[str]
 ) -> Cleared:
@@ -132,11 +72,6 @@ async def _purge_caches(
     left = {**cleared.left, **{name: error.message for name, error in purged.failed.items()}}
     changed, causes = cleared.changed or any(purged.done.values()), {**cleared.causes, **purged.failed}
     return replace(cleared, changed=changed, left=left, causes=causes)
-
-
-async def _stop(inventory: Inventory, opened: Session, name: str, item: Found, tell: Tell) -> bool:
-    transport, role = opened.nodes[item.node], item.process.record.role
-    return await stop_recorded(transport, inventory.cluster, item.process.record.node, role, tell, label=name)
 
 
 @contextmanager
@@ -203,48 +138,6 @@ def _running_but(only: Collection[str], seen: Mapping[str, Observation]) -> tupl
     return tuple(name for name in running if only and name not in only)
 
 
-def _still_attached(
-    inventory: Inventory,
-    opened: Session,
-    seen: Mapping[str, Observation],
-    workers: Mapping[str, Found],
-    heads: Mapping[str, Found],
-) -> dict[str, str]:
-    """Workers that a head still uses which this run will not stop."""
-    head = inventory.head.name
-    head_stays = head in opened.unreachable or (
-        not heads
-        and any(p.runs and p.record.role is Role.HEAD for s in seen.values() for p in s.processes.values())
-    )
-    if not head_stays:
-        return {}
-    attached = {name: _attached(seen[item.node], item.process.record.port) for name, item in workers.items()}
-    return {
-        name: f"{who} is still attached to it, and its head is not being stopped; use --force"
-        for name, who in attached.items()
-        if who is not None
-    }
-
-
-def _attached(seen: Observation, port: int) -> str | None:
-    """Who is attached to a worker."""
-    if seen.sockets is None:
-        return "somebody, for all that can be told without a list of sockets,"
-    peers = seen.attached(port)
-    return peers[0].peer_address if peers else None
-
-
-async def _prove(
-    inventory: Inventory, opened: Session, stopped: Mapping[str, Found], tell: Tell
-) -> dict[str, str]:
-    """Look again, and return what is left of what was stopped."""
-    proven = await on_all(
-        stopped,
-        lambda name, item: prove_gone(opened.nodes[item.node], inventory.cluster, name, item.process, tell),
-    )
-    return {name: error.message for name, error in proven.failed.items()}
-
-
 def _without_lost(
     inventory: Inventory, opened: Session, cleared: Cleared, only: Collection[str], tell: Tell
 ) -> Cleared:
@@ -254,30 +147,3 @@ def _without_lost(
     for name in sorted(lost):
         tell(Step("forget", Outcome.WARNING, name, detail="what it may still run has not been ended"))
     return replace(cleared, left={name: reason for name, reason in cleared.left.items() if name not in lost})
-
-
-def _damaged(seen: Mapping[str, Observation]) -> dict[str, str]:
-    """The names of records that can't be read, each with a node that has it."""
-    found = {name: node for node, own in seen.items() for name in own.damaged}
-    return found | {name: name for name, own in seen.items() if name in own.damaged}
-
-
-def _lost_reason(inventory: Inventory, name: str, error: ClusterctlError) -> str:
-    if any(node.name == name for node in inventory.nodes):
-        return f"could not be reached: {error.message}"
-    forgetting = f"if it is gone for good, `clusterctl down --node {name} --force` forgets it"
-    return f"could not be reached: {error.message}; {forgetting}"
-
-
-def _orphan_reason(orphan: Found) -> str:
-    process = orphan.process
-    return (
-        f"a {process.record.role} (pid {process.pid}) runs on {orphan.node}, left from a run of "
-        f"{process.record.owner} at {process.record.started_at} that is not on record; `down --force` ends it"
-    )
-
-
-def left_errors(cleared: Cleared) -> list[ClusterctlError]:
-    """What is left as errors, one for each node."""
-    hints = {name: cause.hint for name, cause in cleared.causes.items()}
-    return [ClusterctlError(reason, node=name, hint=hints.get(name)) for name, reason in cleared.left.items()]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clusterctl.cluster.bringup import Bringup
-from clusterctl.cluster.down import clear, ending, observe_members
+from clusterctl.cluster.clearing import clear
+from clusterctl.cluster.down import ending, observe_members
 from clusterctl.cluster.enrolment import demand_wanted, forget
 from clusterctl.cluster.examine import demand_fitness, examine
 from clusterctl.cluster.known_faults import demand_no_known_fault

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clusterctl.cluster.down import clear
+from clusterctl.cluster.clearing import clear
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.proof import prove_gone
 from clusterctl.cluster.record import Process, ProcessState, Record
