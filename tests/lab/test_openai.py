@@ -61,7 +61,8 @@ def url(operator: Operator) -> Iterator[str]:
 
 def test_the_question_that_status_prints_is_answered_on_the_head(operator: Operator) -> None:
     shown = operator.succeed("status").stdout
-    question, _, where = shown.partition("ask it:\n")[2].partition("API_KEY is")
+    question, _, rest = shown.partition("ask it on head:\n")[2].partition("to ask from here")
+    where = rest.partition("API_KEY is")[2]
     assert where.split() == ["a", "line", "of", KEY_FILE, "on", "head"]
     answer = operator.lab.ssh("head", f"API_KEY=$(cat {KEY_FILE})\n{question}")
     assert json.loads(answer.stdout)["choices"]

@@ -116,7 +116,8 @@ def test_a_dead_worker_that_left_the_inventory_does_not_stop_a_replacement(lab: 
     lab.nodes["worker"].power_off()
     shrunk = operator.without_node("worker")
     replaced = shrunk.succeed("up", "--replace")
-    assert "clear what is left  worker  failed" in replaced.stderr
+    assert "left on nodes that are not of it any more" in replaced.stdout
+    assert "`clusterctl down --node worker --force` forgets it" in replaced.stdout
     assert shrunk.status()["state"] == "up"
     kept = shrunk.run("down")
     assert kept.exit_code == 9
