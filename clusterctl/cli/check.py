@@ -7,11 +7,10 @@ import click
 from clusterctl.cli.app import App, pass_app
 from clusterctl.cli.main import GlobalCommand
 from clusterctl.cli.running import run
-from clusterctl.cluster.examine import Examination, demand_fitness, examine
+from clusterctl.cluster.examine import Examination, demand_fitness, examined
 from clusterctl.cluster.fault_check import with_known_faults
 from clusterctl.cluster.model_file import Models
 from clusterctl.cluster.recording import look_at_models, recorded_report, with_unread_model
-from clusterctl.cluster.session import session
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import ClusterctlError
@@ -44,8 +43,7 @@ def check(app: App) -> int:
 async def _examine(
     inventory: Inventory, recipe: Recipe | None
 ) -> tuple[Examination, Models | None, ClusterctlError | None]:
-    async with session(inventory) as opened:
-        examination = await examine(opened, inventory, recipe, links=True)
+    async with examined(inventory, recipe, links=True) as (opened, examination):
         models, unread = None, None
         if recipe is not None:
             try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from clusterctl.cluster.endpoint import rpc_address
 from clusterctl.cluster.facts import NodeFacts, probe
 from clusterctl.cluster.preflight import gravest_first, judge_node
-from clusterctl.cluster.session import Session
+from clusterctl.cluster.session import Session, session
 from clusterctl.cluster.sight import find_membership
 from clusterctl.cluster.skew import judge_skew, stated_build
 from clusterctl.cluster.ways import Ways, look_from_head
@@ -17,7 +19,7 @@ from clusterctl.config.recipe import Recipe
 from clusterctl.errors import BuildSkew, ClusterctlError, NodesFailed, StartFailed, raise_all
 from clusterctl.llama.model_parts import part_names
 from clusterctl.model import Problem, Role, Severity
-from clusterctl.remote.fanout import on_all
+from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.transport import Transport
 from clusterctl.reports import BuildReport, CheckReport, NodeReport, ProgramsReport, SkewReport
 
@@ -54,16 +56,40 @@ async def examine(
 
     With `links`, one more round measures the way from the head to every worker that does not run yet.
     """
-    files = wanted_files(recipe)
-
-    async def look(name: str, transport: Transport) -> NodeFacts:
-        node = inventory.node(name)
-        is_head = node.role is Role.HEAD
-        ports = ([recipe.server.port] if recipe else []) if is_head else [node.rpc.port]
-        return await probe(transport, inventory, node, files if is_head else (), ports)
-
     known = {node.name: opened.nodes[node.name] for node in inventory.nodes if node.name in opened.nodes}
-    looked = await on_all(known, look)
+    looked = await on_all(known, lambda _, transport: _look(inventory, recipe, transport))
+    return await _judge(opened, inventory, recipe, looked, links=links)
+
+
+@asynccontextmanager
+async def examined(
+    inventory: Inventory, recipe: Recipe | None, *, links: bool = False
+) -> AsyncIterator[tuple[Session, Examination]]:
+    """Open a session and examine its nodes, each as soon as it is connected: `examine`, only sooner."""
+    looks: dict[str, asyncio.Task[NodeFacts]] = {}
+
+    def greet(name: str, transport: Transport) -> None:
+        looks[name] = asyncio.create_task(_look(inventory, recipe, transport))
+
+    try:
+        async with session(inventory, greet=greet) as opened:
+            looked = await on_all(looks, lambda _, look: look)
+            yield opened, await _judge(opened, inventory, recipe, looked, links=links)
+    finally:
+        for look in looks.values():
+            look.cancel()
+
+
+async def _look(inventory: Inventory, recipe: Recipe | None, transport: Transport) -> NodeFacts:
+    node = inventory.node(transport.node)
+    is_head = node.role is Role.HEAD
+    ports = ([recipe.server.port] if recipe else []) if is_head else [node.rpc.port]
+    return await probe(transport, inventory, node, wanted_files(recipe) if is_head else (), ports)
+
+
+async def _judge(
+    opened: Session, inventory: Inventory, recipe: Recipe | None, looked: Outcomes[NodeFacts], *, links: bool
+) -> Examination:
     ways = await look_from_head(opened, inventory, looked.done, links=links)
     problems = {
         name: (*judge_node(inventory, recipe, inventory.node(name), facts), *ways.problems(name))

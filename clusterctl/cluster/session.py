@@ -11,7 +11,7 @@ from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError
 from clusterctl.remote.dry import DryTransport
 from clusterctl.remote.guarded import Guard, GuardedTransport
-from clusterctl.remote.target import Destination, open_all
+from clusterctl.remote.target import Destination, Greet, open_all
 from clusterctl.remote.transport import Transport
 
 
@@ -25,9 +25,9 @@ class Session:
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _guard: Guard | None = None
 
-    async def join(self, targets: Mapping[str, Destination | None]) -> None:
-        """Connect to further nodes, or once more to lost ones, all at once."""
-        opened = await self._stack.enter_async_context(open_all(targets))
+    async def join(self, targets: Mapping[str, Destination | None], greet: Greet = lambda *_: None) -> None:
+        """Connect to further nodes, or once more to lost ones, all at once; `greet` is told of each in time."""
+        opened = await self._stack.enter_async_context(open_all(targets, greet))
         for name, transport in opened.done.items():
             node: Transport = DryTransport(transport) if self.dry else transport
             self.nodes[name] = GuardedTransport(node, self._guard) if self._guard else node
@@ -41,9 +41,14 @@ class Session:
 
 
 @asynccontextmanager
-async def session(inventory: Inventory, *, dry: bool = False) -> AsyncIterator[Session]:
-    """Connect to every node of the inventory; in a dry run, no change is made."""
+async def session(
+    inventory: Inventory, *, dry: bool = False, greet: Greet = lambda *_: None
+) -> AsyncIterator[Session]:
+    """Connect to every node of the inventory; in a dry run, no change is made.
+
+    `greet` is told of each node as soon as it is connected, with a way to it that is not held back in a dry run.
+    """
     async with AsyncExitStack() as stack:
         opened = Session({}, {}, dry, _stack=stack)
-        await opened.join(targets_of(inventory))
+        await opened.join(targets_of(inventory), greet)
         yield opened

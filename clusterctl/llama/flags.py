@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -59,8 +59,9 @@ class Flags:
         return spelling in self.options
 
 
+@lru_cache(maxsize=4)
 def parse_help(text: str) -> Flags | None:
-    """Read `llama-server --help`; `None` if the text is anything else."""
+    """Read `llama-server --help`; `None` if the text is anything else. Most nodes say the same."""
     flags = Flags(SERVER, MappingProxyType(dict(_options(text))))
     return flags if "--model" in flags and "--ctx-size" in flags else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,9 @@ from clusterctl.remote.local import LocalTransport
 from clusterctl.remote.transport import Transport
 
 MAX_LOGINS = 32
+
+
+Greet = Callable[[str, Transport], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,13 @@ async def open_transport(node: str, destination: Destination | None) -> Transpor
 
 
 @asynccontextmanager
-async def open_all(targets: Mapping[str, Destination | None]) -> AsyncIterator[Outcomes[Transport]]:
-    """Connect to all nodes at once and close all connections at the end; failures are kept by node."""
+async def open_all(
+    targets: Mapping[str, Destination | None], greet: Greet = lambda *_: None
+) -> AsyncIterator[Outcomes[Transport]]:
+    """Connect to all nodes at once and close all connections at the end; failures are kept by node.
+
+    `greet` is told of each as soon as it is connected.
+    """
     gate = asyncio.Semaphore(MAX_LOGINS)
     async with AsyncExitStack() as stack:
 
@@ -69,6 +77,7 @@ async def open_all(targets: Mapping[str, Destination | None]) -> AsyncIterator[O
             async with gate:
                 transport = await open_transport(node, destination)
             stack.push_async_callback(transport.close)
+            greet(node, transport)
             return transport
 
         yield await on_all(targets, open_one)
