@@ -1,12 +1,9 @@
 """Every fault: `status` tells it, `recover` brings the cluster back, and `down` leaves nothing.
 
-Each strikes at one of the three moments here, in turn; `python -m benchmarks.fault_matrix` has all of them, and
-prints them as a table.
+`python -m benchmarks.fault_matrix` prints the same as a table.
 """
 
 from __future__ import annotations
-
-from itertools import cycle
 
 import pytest
 
@@ -20,7 +17,8 @@ from tests.lab.test_serving import ask
 # Each of two workers of pytest-xdist takes half of the faults, on a lab of its own.
 ROWS = [
     pytest.param(fault, moment, id=f"{fault.name}, {moment}", marks=pytest.mark.xdist_group(f"half{row % 2}"))
-    for row, (fault, moment) in enumerate(zip(FAULTS, cycle(Moment)))
+    for row, fault in enumerate(FAULTS)
+    for moment in Moment
 ]
 
 
