@@ -14,6 +14,9 @@ except ImportError:
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
 
+__all__ = ["Loader", "read_data"]
+
+
 def read_data(package: str, name: str) -> dict[str, Any]:
     """Return the map that a YAML file of `package` holds."""
     data: dict[str, Any] = yaml.load(files(package).joinpath(name).read_text("utf-8"), Loader)

@@ -14,7 +14,7 @@ from clusterctl.bench.measure import Serving, demand_room, measure, read_serving
 from clusterctl.bench.plan import estimate_of, running_plan
 from clusterctl.cluster.examine import examine
 from clusterctl.cluster.facts import NodeFacts
-from clusterctl.cluster.head_api import HeadApi, Health
+from clusterctl.cluster.head_api import HeadApi
 from clusterctl.cluster.membership import parse_membership
 from clusterctl.cluster.model_file import read_models
 from clusterctl.cluster.readiness import demand_alive
@@ -26,6 +26,7 @@ from clusterctl.cluster.steps import Tell, telling
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import ClusterctlError, NotReady, UsageError, raise_all
+from clusterctl.llama.serving import Health
 from clusterctl.measurements import CLUSTER_ARM, Load, Run, Settings
 
 

@@ -14,7 +14,8 @@ from clusterctl.cluster.recording import look_at_models, recorded_report, with_u
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
 from clusterctl.errors import ClusterctlError
-from clusterctl.ui.check import show_check
+from clusterctl.reports import CheckReport
+from clusterctl.ui.screen import Screen
 
 
 @click.command(cls=GlobalCommand)
@@ -32,12 +33,18 @@ def check(app: App) -> int:
     recipe = app.load_recipe_if_named(inventory)
     examination, models, unread = run(_examine(inventory, recipe))
     told = examination if unread is None else with_unread_model(inventory, examination, unread)
-    app.show(recorded_report(inventory, told, models), show_check)
+    app.show(recorded_report(inventory, told, models), _show)
     try:
         demand_fitness(examination, allow_skew=False)
     except ClusterctlError as error:
         return error.exit_code
     return 0 if unread is None else unread.exit_code
+
+
+def _show(screen: Screen, report: CheckReport) -> None:
+    from clusterctl.ui.check import show_check  # noqa: PLC0415  # it draws with rich, which --json does without
+
+    show_check(screen, report)
 
 
 async def _examine(

@@ -7,6 +7,7 @@ is made sure of before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from clusterctl.remote.answer import whole_number
 
 GIB_MIB = 1024
 KIB_PER_MIB = 1024
+# Behind the heading: total, used, free, and how full it is.
+_FREE = re.compile(r"\n.*? \d+ +\d+ +(\d+) +(?:\d+%|-) +/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,15 @@ def cache_directory(cluster: str, home: str) -> str:
 
 
 def parse_cache_disk(text: str) -> CacheDisk:
-    """Read two lines of KiB, used and free."""
-    kib = [whole_number(line) for line in text.splitlines()]
-    figures = [None if figure is None else figure // KIB_PER_MIB for figure in kib]
-    return CacheDisk(*figures) if len(figures) == 2 else CacheDisk()
+    """Read a line of KiB used, and what `df -Pk` prints of the disk; the name of a disk may hold blanks."""
+    used, _, listing = text.partition("\n")
+    disk = _FREE.search(listing)
+    return CacheDisk(_mib(used), _mib(disk[1]) if disk else None)
+
+
+def _mib(kib: str) -> int | None:
+    figure = whole_number(kib)
+    return None if figure is None else figure // KIB_PER_MIB
 
 
 def cache_problems(disk: CacheDisk, *, is_wanted: bool) -> Iterator[Problem]:

@@ -7,26 +7,17 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from ipaddress import ip_address
 
 import httpx
 
 from clusterctl.errors import ClusterctlError, UsageError
-from clusterctl.llama.serving import Pulse, decode_rate, parse_metrics, parse_slots
+from clusterctl.llama.serving import Health, Pulse, decode_rate, parse_metrics, parse_slots
 from clusterctl.remote.transport import Transport
 from clusterctl.remote.tunnel import tunnel
 from clusterctl.reports import TrafficReport
 
 LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-
-
-class Health(StrEnum):
-    """What `/health` says: llama-server answers 503 while it loads and 200 once it is ready."""
-
-    OK = "ok"
-    LOADING = "loading"
-    NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True, slots=True)

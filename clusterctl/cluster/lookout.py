@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from clusterctl.cluster.failure import find_cause
-from clusterctl.cluster.head_api import HeadApi, Health, head_api
+from clusterctl.cluster.head_api import HeadApi, head_api
 from clusterctl.cluster.membership import targets_of
 from clusterctl.cluster.node_memory import NodeMemory, read_memory
 from clusterctl.cluster.observation import Observation, observe
@@ -24,6 +24,7 @@ from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError, NodeUnreachable
 from clusterctl.llama.diagnosis import Diagnosis
 from clusterctl.llama.load_log import model_buffers
+from clusterctl.llama.serving import Health
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
 from clusterctl.remote.target import Destination

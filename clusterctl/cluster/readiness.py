@@ -16,12 +16,13 @@ from tenacity import (
 )
 
 from clusterctl.cluster.failure import explain, read_log_tail
-from clusterctl.cluster.head_api import HeadApi, Health
+from clusterctl.cluster.head_api import HeadApi
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.patience import Limits, Patience
 from clusterctl.cluster.steps import Tell
 from clusterctl.errors import ClusterctlError, NotReady, StartFailed
 from clusterctl.llama.load_log import model_buffers
+from clusterctl.llama.serving import Health
 from clusterctl.model import MIB, Outcome, Split, Step
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.membership import Member, Membership, parse_membership
 from clusterctl.cluster.node_memory import NodeMemory
 from clusterctl.cluster.observation import Observation, Vitals
@@ -13,6 +12,7 @@ from clusterctl.cluster.progress import Motion
 from clusterctl.cluster.record import Process
 from clusterctl.errors import ClusterctlError
 from clusterctl.llama.diagnosis import Diagnosis
+from clusterctl.llama.serving import Health
 from clusterctl.model import Role
 from clusterctl.reports import ProgressReport, TrafficReport
 

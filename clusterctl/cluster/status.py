@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Never
 
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.lookout import Lookout, looking_out
 from clusterctl.cluster.membership import Member
 from clusterctl.cluster.node_memory import NodeMemory
@@ -18,6 +17,7 @@ from clusterctl.cluster.running_head import access_of, url_of
 from clusterctl.cluster.sight import Found, Sight
 from clusterctl.cluster.status_problems import problems_of
 from clusterctl.config.inventory import Inventory
+from clusterctl.llama.serving import Health
 from clusterctl.model import Device, Problem, Severity
 from clusterctl.reports import HeadStatus, OrphanReport, StatusReport, WorkerStatus
 

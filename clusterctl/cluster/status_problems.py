@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.progress import Verdict
 from clusterctl.cluster.record import Process
 from clusterctl.cluster.running_head import argument_of
 from clusterctl.cluster.sight import Sight
+from clusterctl.llama.serving import Health
 from clusterctl.model import Problem, Severity
 from clusterctl.reports import HeadStatus, WorkerStatus
 

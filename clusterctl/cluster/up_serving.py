@@ -7,13 +7,13 @@ from dataclasses import replace
 from clusterctl.cluster.bringup import Bringup
 from clusterctl.cluster.cache_check import drop_damaged_caches
 from clusterctl.cluster.canary import demand_sense
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.patience import Limits, load_deadline_s
 from clusterctl.cluster.readiness import demand_alive, demand_buffers, wait_until_serving
 from clusterctl.cluster.references import reference_key
 from clusterctl.cluster.running_head import open_running_head
 from clusterctl.errors import ComputesNonsense
 from clusterctl.llama.sense import Verdict
+from clusterctl.llama.serving import Health
 from clusterctl.model import Outcome, Step
 
 

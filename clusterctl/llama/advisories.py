@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from clusterctl.data import Loader
 from clusterctl.errors import ConfigError, Fault
 from clusterctl.llama.advisory_conditions import CONDITIONS, AdvisoryFacts, Judge, all_of
 from clusterctl.model import Problem, Severity
@@ -75,7 +76,7 @@ def load_advisories(text: str, *, file: str = "advisories.yaml") -> tuple[Adviso
 def _parse(text: str, file: str) -> tuple[yaml.Node | None, list[dict[str, Any]]]:
     """Return the root node, for places, and the values, yet unchecked."""
     try:
-        loader = yaml.SafeLoader(text)
+        loader = Loader(text)
         root = loader.get_single_node()
         return root, loader.construct_document(root) if root else []
     except (yaml.YAMLError, ValueError, RecursionError) as error:

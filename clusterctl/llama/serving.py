@@ -1,4 +1,4 @@
-"""What llama-server says of its work: `/slots`, `/metrics`, and whether anything has moved between two looks.
+"""What llama-server says of its work: `/health`, `/slots`, `/metrics`, and whether anything moved between looks.
 
 A head whose worker hangs keeps saying `ok` on `/health`. While it waits, b10068 and b10092 say nothing on
 `/slots`, but b10434 answers there as well: only its counters tell that nothing happens.
@@ -10,10 +10,19 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 _METRIC = re.compile(r"^llamacpp:(\w+) (\S+)$", re.MULTILINE)
 # Counters of /metrics that grow with the work done, also in the midst of a request.
 _COUNTERS = ("n_decode_total", "prompt_tokens_total", "tokens_predicted_total")
+
+
+class Health(StrEnum):
+    """What `/health` says: llama-server answers 503 while it loads and 200 once it is ready."""
+
+    OK = "ok"
+    LOADING = "loading"
+    NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.record import Record
 from clusterctl.cluster.running_head import access_of, first_key, open_running_head, url_of
 from clusterctl.errors import ClusterctlError
+from clusterctl.llama.serving import Health
 from clusterctl.model import Role
 from clusterctl.remote.ssh import SshTransport
 from clusterctl.reports import Access

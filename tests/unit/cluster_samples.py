@@ -104,7 +104,7 @@ def sections(node: str, role: Role, **given: Unpack[Changes]) -> Answer:
         "addresses": given.get("addresses", address_row(ADDRESSES.get(node, "10.10.0.99"))),
         "interfaces": "eth0 up 1 1000 e1000e - -\n",
         "sockets": SOCKETS + given.get("sockets", ""),
-        "cache": "0\n900000000\n",
+        "cache": "0\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a 9999 9 900000000 2% /\n",
         "files": given.get("files", ""),
         **{f"program:/opt/llama/{name}": "12345 67\n1780000000" for name in given.get("programs", PROGRAMS)},
         "version": given.get("version", VERSION),

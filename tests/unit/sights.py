@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.membership import Member, Membership
 from clusterctl.cluster.observation import Observation, System, Vitals
 from clusterctl.cluster.record import Process, ProcessState, Record
 from clusterctl.cluster.sight import Sight
+from clusterctl.llama.serving import Health
 from clusterctl.model import Role
 from clusterctl.remote.sockets import Socket
 from clusterctl.reports import ProgressReport

@@ -76,6 +76,25 @@ def test_a_full_disk_below_stdout_is_one_line(arguments: list[str], tmp_path: Pa
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("closed", "arguments", "exit_code"),
+    [
+        (">&-", ["version"], 0),
+        ("2>&-", ["version"], 0),
+        (">&-", ["check"], 2),
+        (">&- 2>&-", ["check"], 2),
+    ],
+)
+def test_a_stream_that_is_closed_from_the_start_changes_no_exit_code(
+    closed: str, arguments: list[str], exit_code: int, tmp_path: Path
+) -> None:
+    line = f'exec "$@" {closed}'
+    argv = ["sh", "-c", line, "sh", sys.executable, *MAIN, *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment(tmp_path))
+    assert done.returncode == exit_code
+    assert "Traceback" not in done.stderr
+
+
 def test_an_error_of_another_file_is_not_taken_for_one_of_stdout(command: Add, cli: Cli) -> None:
     def fill() -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

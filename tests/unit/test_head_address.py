@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from clusterctl.cluster.head_api import Health, base_url, head_api, host_and_port, reachable_address
+from clusterctl.cluster.head_api import base_url, head_api, host_and_port, reachable_address
 from clusterctl.cluster.running_head import access_of, clients_url
+from clusterctl.llama.serving import Health
 from clusterctl.remote.local import LocalTransport
 from tests.unit.cluster_samples import inventory, recipe
 from tests.unit.sights import process

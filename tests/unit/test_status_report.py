@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from clusterctl.cluster.head_api import Health
 from clusterctl.cluster.node_memory import NodeMemory
 from clusterctl.cluster.observation import Vitals
 from clusterctl.cluster.sight import Sight
 from clusterctl.cluster.status import report_of
 from clusterctl.errors import NodeUnreachable
 from clusterctl.llama.diagnosis import Diagnosis
+from clusterctl.llama.serving import Health
 from clusterctl.llama.vendor_tools import CardMemory, ComputeApp
 from clusterctl.model import Device, HostMemory
 from clusterctl.remote.sockets import Socket

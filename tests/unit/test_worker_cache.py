@@ -36,11 +36,25 @@ def with_disk(text: str) -> dict[str, NodeFacts]:
     return all_facts(w1=facts("w1", changes={"cache": text}))
 
 
+HEADING = "Filesystem     1024-blocks     Used Available Capacity Mounted on\n"
+
+
 def disk(used_gib: int, free_gib: int) -> dict[str, NodeFacts]:
-    return with_disk(f"{used_gib << 20}\n{free_gib << 20}\n")
+    return with_disk(f"{used_gib << 20}\n{HEADING}/dev/vda 9000000000 100 {free_gib << 20} 1% /\n")
 
 
-@pytest.mark.parametrize("text", ["", "12", "a\nb", "1\n", "1\n2\n3", "-1\n-2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "12",
+        "a\nb",
+        f"1\n{HEADING}",
+        "1\ndf: /root/.cache: Stale file handle\n",
+        f"1\n{HEADING}/dev/vda 10 5 -5 50% /\n",
+        f"1\n{HEADING}/dev/vda - - - - /\n",
+    ],
+)
 def test_an_answer_that_can_not_be_read_is_unknown(text: str) -> None:
     assert parse_cache_disk(text).free_mib is None
 
@@ -50,8 +64,17 @@ def test_no_answer_breaks_the_reading(text: str) -> None:
     parse_cache_disk(text)
 
 
-def test_sizes_are_kib() -> None:
-    assert parse_cache_disk("2048\n4096\n") == CacheDisk(used_mib=2, free_mib=4)
+@pytest.mark.parametrize(
+    "row",
+    [
+        "/dev/vda         264212084 33278816      4096      32% /",
+        "//box/My Share 100% 7          10        5      4096     50% /mnt/a 1 2 3 4% /b",
+        "overlay          10         0      4096       - /",
+        "/dev/disk3s5     10         5      4096     7%    /System/Volumes/Data",
+    ],
+)
+def test_sizes_are_kib(row: str) -> None:
+    assert parse_cache_disk(f"2048\n{HEADING}{row}\n") == CacheDisk(used_mib=2, free_mib=4)
 
 
 def test_weights_that_have_room_are_fine() -> None:

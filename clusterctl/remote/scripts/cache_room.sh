@@ -1,4 +1,4 @@
 # shellcheck shell=sh
-# CLUSTER: prints the KiB that its workers have cached on this node, and the KiB free beside them.
-cache=$(cache_directory "$1")
-kib_of "$cache" && kib_free_at "$cache"
+# CLUSTER: prints the KiB that its workers have cached on this node, and what `df` says of its disk.
+cache=$CACHE_HOME/$1
+kib_of "$cache" && disk_of "$cache"

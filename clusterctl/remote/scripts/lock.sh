@@ -3,7 +3,7 @@
 # ACTION CLUSTER TOKEN LEASE_S OWNER
 # Prints the age of the lock in seconds and its owner where it is another's; exits 0 only if ACTION was done.
 action=$1
-state=$(state_directory "$2")
+state=$STATE_HOME/$2
 token=$3
 lease=$4
 owner=$5

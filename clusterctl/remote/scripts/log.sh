@@ -2,7 +2,7 @@
 # The log of one program: first a line with the bytes written to it so far, then the text up to there.
 # CLUSTER NODE OFFSET LINES: from byte OFFSET on if it is not negative, else the last LINES lines.
 # What `start` has cut off stands in log.old; log.start says how many bytes were written before those in log.
-directory=$(state_directory "$1")/nodes/$2
+directory=$STATE_HOME/$1/nodes/$2
 offset=$3
 [ -f "$directory/log" ] || exit 3
 

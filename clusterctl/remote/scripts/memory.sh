@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Memory of this node and of its cards, and what each program of a cluster holds of it. Starts no llama.cpp.
 # CLUSTER
-state=$(state_directory "$1")
+state=$STATE_HOME/$1
 section memory 0 "$(memory 2>&1)"
 if command -v nvidia-smi >/dev/null 2>&1; then
     section nvidia_cards 0 "$(nvidia-smi --query-gpu=name,memory.total,memory.free --format=csv 2>/dev/null)"

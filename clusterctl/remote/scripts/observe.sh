@@ -1,13 +1,14 @@
 # shellcheck shell=sh
 # What runs of a cluster on this node, read from processes and sockets only.
 # CLUSTER WITH_ACTIVITY PORT...: WITH_ACTIVITY is `yes`, or anything else.
-state=$(state_directory "$1")
+state=$STATE_HOME/$1
 with_activity=$2
 shift 2
 section system 0 "$(system)"
-section sockets 0 "$(sockets)"
+sockets=$(sockets)
+section sockets 0 "$sockets"
 for port; do
-    section "holders:$port" 0 "$(holders "$port")"
+    section "holders:$port" 0 "$(holders "$port" "$sockets")"
 done
 records "$state"
 for directory in "$state"/nodes/*/; do

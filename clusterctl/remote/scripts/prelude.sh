@@ -9,13 +9,9 @@ section() { # NAME STATUS TEXT
     printf '%s %s %s\n%s\n' "$1" "$2" "${#3}" "$3"
 }
 
-state_directory() { # CLUSTER
-    printf '%s/.local/state/clusterctl/%s' "$HOME" "$1"
-}
-
-cache_directory() { # CLUSTER
-    printf '%s/.cache/clusterctl/%s' "$HOME" "$1"
-}
+# Each holds a directory for every cluster.
+# shellcheck disable=SC2034 # scripts read them
+STATE_HOME=$HOME/.local/state/clusterctl CACHE_HOME=$HOME/.cache/clusterctl
 
 kib_of() { # DIRECTORY: 0 where there is none
     kib=
@@ -23,10 +19,10 @@ kib_of() { # DIRECTORY: 0 where there is none
     echo "${kib:-0}"
 }
 
-kib_free_at() { # PATH, which need not be there yet
+disk_of() { # PATH, which need not be there yet
     place=$1
     while [ ! -d "$place" ]; do place=${place%/*}; done
-    df -Pk "$place/" | awk 'NR == 2 {print $4}'
+    df -Pk "$place/"
 }
 
 in_home() { # PATH
@@ -41,17 +37,20 @@ is_assignment() { # WORD
     case $1 in /*) false ;; *=*) ;; *) false ;; esac
 }
 
-bounded() { # SECONDS VARIABLE=VALUE... PROGRAM ARGUMENT...
-    (
-        limiter=$(command -v timeout) && limiter="$limiter $1"
+# Becomes the program, and so never returns.
+become_bounded() { # SECONDS VARIABLE=VALUE... PROGRAM ARGUMENT...
+    limiter=$(command -v timeout) && limiter="$limiter $1" # by its path, for the variables may name another PATH
+    shift
+    while is_assignment "$1"; do
+        export "${1?}"
         shift
-        while is_assignment "$1"; do
-            export "${1?}"
-            shift
-        done
-        # shellcheck disable=SC2086 # two words, or none where there is no `timeout`
-        exec $limiter "$@"
-    )
+    done
+    # shellcheck disable=SC2086 # two words, or none where there is no `timeout`
+    exec $limiter "$@"
+}
+
+bounded() { # SECONDS VARIABLE=VALUE... PROGRAM ARGUMENT...
+    (become_bounded "$@")
 }
 
 first_line() { # FILE: empty if there is none
@@ -115,7 +114,12 @@ Linux*)
                 }'
         } 2>/dev/null
     }
-    memory() { cat /proc/meminfo; }
+    memory() {
+        while read -r key size unit; do
+            case $key in MemTotal: | MemAvailable:) echo "$key $size $unit" ;; esac
+            [ "$key" != MemAvailable: ] || break
+        done </proc/meminfo
+    }
     # Lines "CARD TOTAL USED" in bytes (kernel: gpu/amdgpu/driver-misc).
     amd_cards() {
         for place in /sys/class/drm/card*/device; do
@@ -156,9 +160,10 @@ Linux*)
         done
     }
     sockets() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; }
-    holders() { # PORT: lines "PID PROGRAM" of who listens there
+    holders() { # PORT SOCKETS: lines "PID PROGRAM" of who listens there; SOCKETS is what `sockets` prints
         hex=$(printf ':%04X' "$1")
-        cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ here _ state _ _ _ _ _ inode _; do
+        case $2 in *"$hex "*) ;; *) return ;; esac
+        printf '%s\n' "$2" | while read -r _ here _ state _ _ _ _ _ inode _; do
             case $here/$state in *"$hex/0A") ;; *) continue ;; esac
             # Not `find -lname`, which busybox does not know; and one program for all, as `readlink` is not.
             # shellcheck disable=SC2012 # the links are wanted

@@ -3,8 +3,8 @@
 # ROLE is head, worker, or survey for a node that has none yet: then both programs are asked.
 # KNOWN are the fingerprints of programs whose options are known: they are not asked for them again.
 # CLUSTER ROLE BIN_DIR KNOWN PORT_COUNT PORT... FILE_COUNT FILE... VARIABLE=VALUE...
-state=$(state_directory "$1")
-cache=$(cache_directory "$1")
+state=$STATE_HOME/$1
+cache=$CACHE_HOME/$1
 role=$2
 bin_dir=$(in_home "$3")
 known=$4
@@ -19,18 +19,21 @@ while [ "$count" -gt 0 ]; do
     count=$((count - 1))
 done
 
+stamps() { # COUNT FILE...: lines "BYTES MODIFIED FILE" or "missing FILE"
+    count=$1
+    while [ "$count" -gt 0 ]; do
+        shift
+        file=$(in_home "$1")
+        printf '%s %s\n' "$(file_stamp "$file" 2>/dev/null || echo missing)" "$file"
+        count=$((count - 1))
+    done
+}
+files=$(stamps "$@")
+shift $(($1 + 1))
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/clusterctl.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
-
-count=$1
-shift
-while [ "$count" -gt 0 ]; do
-    file=$(in_home "$1")
-    printf '%s %s\n' "$(file_stamp "$file" 2>/dev/null || echo missing)" "$file" >>"$work/files"
-    shift
-    count=$((count - 1))
-done
 
 # The non-interactive PATH of SSH is short, so the places where people build and unpack are looked at too.
 if [ -n "$bin_dir" ]; then
@@ -53,21 +56,25 @@ find_program() { # NAME: puts the first executable of that name into `found`
     unset IFS
 }
 
-run_for() { # NAME PROGRAM ARGUMENTS...: in the background; programs may take seconds to greet their GPUs
+asked=
+ask() { # NAME PROGRAM ARGUMENT...: in the background, for programs may take seconds to greet their GPUs
     name=$1
     shift
-    {
-        bounded 25 "$@" >"$work/$name" 2>&1
-        echo $? >"$work/$name.status"
-    } &
+    become_bounded 25 "$@" >"$work/$name" 2>&1 &
+    asked="$asked $name:$!"
 }
 
 code_sections() { # PREFIX PROGRAM
     libraries=$(libraries_of "$2" 2>&1)
     section "$1libraries" $? "$libraries"
-    base=$(printf '%s\n' "$libraries" | sed -n 's/^.*libggml-base[^ ]* => \(\/[^ ]*\).*$/\1/p')
+    base=
+    while read -r library arrow file _; do
+        case $library$arrow$file in libggml-base*"=>/"*) base=$file ;; esac
+    done <<LIBRARIES
+$libraries
+LIBRARIES
     # The library carries its commit as a plain string among other runs of hexadecimal digits.
-    section "$1commits" 0 "$(grep -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$2}" | sort -u | head -n 4000)"
+    section "$1commits" 0 "$(grep -m 4000 -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$2}")"
 }
 
 # Lines "BYTES MODIFIED FILE" of model files in the places where people and programs keep them.
@@ -94,9 +101,10 @@ find_program rpc-server
 worker_old=$found
 worker=${worker_new:-$worker_old}
 
+# Of the program that the node will run; what else is there is only told of.
 head_print='' worker_print=''
-[ -z "$head" ] || head_print=$(fingerprint "$head")
-[ -z "$worker" ] || worker_print=$(fingerprint "$worker")
+[ -z "$head" ] || [ "$role" = worker ] || head_print=$(fingerprint "$head")
+[ -z "$worker" ] || [ "$role" = head ] || worker_print=$(fingerprint "$worker")
 
 is_known() { # FINGERPRINT
     case " $known " in *" $1 "*) ;; *) false ;; esac
@@ -104,16 +112,16 @@ is_known() { # FINGERPRINT
 
 if [ -n "$worker" ] && [ "$role" != head ]; then
     # An unknown device makes a worker list what it has and leave without binding anything.
-    run_for worker_devices "$@" "$worker" -d no-such-device
-    is_known "$worker_print" || run_for worker_help "$@" "$worker" --help
+    ask worker_devices "$@" "$worker" -d no-such-device
+    is_known "$worker_print" || ask worker_help "$@" "$worker" --help
 fi
 if [ -n "$head" ]; then
-    run_for version "$@" "$head" --version
+    ask version "$@" "$head" --version
     if [ "$role" != worker ]; then
         set -- "$@" "$head"
         [ -n "$server" ] || set -- "$@" serve
-        run_for devices "$@" --list-devices
-        is_known "$head_print" || run_for help "$@" --help
+        ask devices "$@" --list-devices
+        is_known "$head_print" || ask help "$@" --help
     fi
 fi
 
@@ -121,16 +129,17 @@ section system 0 "$(system)"
 section memory 0 "$(memory 2>&1)"
 section addresses 0 "$(addresses 2>&1)"
 section interfaces 0 "$(interfaces 2>/dev/null)"
-section sockets 0 "$(sockets)"
+sockets=$(sockets)
+section sockets 0 "$sockets"
 for port in $ports; do
-    section "holders:$port" 0 "$(holders "$port")"
+    section "holders:$port" 0 "$(holders "$port" "$sockets")"
 done
-[ "$role" = head ] || section cache 0 "$(kib_of "$cache" && kib_free_at "$cache")"
-section files 0 "$(cat "$work/files" 2>/dev/null)"
+[ "$role" = head ] || section cache 0 "$(kib_of "$cache" && disk_of "$cache")"
+section files 0 "$files"
 [ -z "$head" ] || section "program:$head" 0 "$head_print"
 [ -z "$worker" ] || section "program:$worker" 0 "$worker_print"
 if [ -n "$worker_new" ] && [ -n "$worker_old" ]; then
-    section "program:$worker_old" 0 "$(fingerprint "$worker_old")"
+    section "program:$worker_old" 0 ""
 fi
 [ -z "$head" ] || [ "$role" = worker ] || code_sections "" "$head"
 [ -z "$worker" ] || [ "$role" = head ] || code_sections worker_ "$worker"
@@ -141,8 +150,9 @@ fi
 records "$state"
 [ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"
 
-wait
-for name in version devices help worker_devices worker_help; do
-    [ -f "$work/$name.status" ] || continue
-    section "$name" "$(cat "$work/$name.status")" "$(cat "$work/$name")"
+for each in $asked; do
+    name=${each%:*}
+    wait "${each#*:}"
+    status=$?
+    section "$name" "$status" "$(cat "$work/$name")"
 done

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Remove what a cluster's workers have cached on this node, and print the KiB that it took.
 # CLUSTER
-directory=$(cache_directory "$1")
+directory=$CACHE_HOME/$1
 kib_of "$directory"
 [ -d "$directory" ] || exit 0
 # The directory may be a link to a larger disk: what is in it goes, the link stays. Another worker of this machine

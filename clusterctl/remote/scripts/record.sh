@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Write down, or remove, which nodes belong to a cluster.
 # CLUSTER TEXT: an empty TEXT removes the record.
-state=$(state_directory "$1")
+state=$STATE_HOME/$1
 if [ -n "$2" ]; then
     new=$state/cluster.json.new
     mkdir -p "$state" && printf '%s' "$2" >"$new" && mv "$new" "$state/cluster.json" && exit

@@ -2,7 +2,7 @@
 # Start one program of a node, detached, and leave a record of it.
 # CLUSTER NODE LOG_BYTES RECORD ENV_COUNT VARIABLE=VALUE... PROGRAM ARGUMENT...
 # Prints the state, the process number and, if it has ended, the exit status.
-directory=$(state_directory "$1")/nodes/$2
+directory=$STATE_HOME/$1/nodes/$2
 log_bytes=$3
 record=$4
 count=$5

@@ -2,7 +2,7 @@
 # End the program of a record, prove that it is gone, and remove the record. Signals nothing else.
 # CLUSTER NODE GRACE_S
 # Prints: absent | ended | stopped | killed, or what it leaves on record: stuck, or `unsure` and the process number
-directory=$(state_directory "$1")/nodes/$2
+directory=$STATE_HOME/$1/nodes/$2
 grace=$3
 
 is_there() { # a process whose memory is being taken apart has no arguments any more
