@@ -64,7 +64,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class HostMemory:
-    """The memory of a machine itself, `None` where its system does not tell."""
+    """The memory of a machine itself, `None` where its system does not tell.
+
+    `available_mib` is what programs may still have of it, the limits of a container or of systemd included.
+    """
 
     total_mib: int | None = None
     available_mib: int | None = None

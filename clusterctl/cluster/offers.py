@@ -152,7 +152,7 @@ def _offer(
         return offer
     # A CPU device reports all memory as free, and Metal does not see other programs; the system knows.
     available = max(0, available_mib - reserve_mib(node)) * MIB
-    return cut(offer, min(offer.budget_bytes, available), "what the machine's memory has available, less the same")
+    return cut(offer, min(offer.budget_bytes, available), "what its system lets programs have, less the same")
 
 
 def _available_mib(facts: Mapping[str, NodeFacts]) -> dict[str, int | None]:

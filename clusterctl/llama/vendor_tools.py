@@ -16,7 +16,7 @@ _MIB = re.compile(r"([0-9]{1,9})(?: MiB)?")
 _COMPUTE_APP = re.compile(
     r"\s*(?P<pid>[0-9]{1,9})(?:,\s*|\s+)(?P<name>\S.*?)(?:,\s*|\s+)(?P<used>\[.*\]|[0-9]+(?: MiB)?)\s*"
 )
-_MEMINFO = re.compile(r"^(MemTotal|MemAvailable):\s+([0-9]{1,15}) kB$", re.MULTILINE)
+_MEMINFO = re.compile(r"^(MemTotal|MemAvailable|CgroupAvailable):\s+([0-9]{1,15}) kB$", re.MULTILINE)
 _SYSCTL = re.compile(r"^(hw\.memsize|hw\.pagesize): ([0-9]{1,15})$", re.MULTILINE)
 _VM_STAT = re.compile(r"^Pages (free|inactive|speculative):\s+([0-9]{1,15})\.$", re.MULTILINE)
 
@@ -68,17 +68,20 @@ def parse_compute_apps(text: str) -> tuple[ComputeApp, ...]:
 
 
 def parse_host_memory(text: str) -> HostMemory:
-    """Read /proc/meminfo of Linux, or `sysctl hw.memsize hw.pagesize` and `vm_stat` of macOS.
+    """Read what `memory` of prelude.sh prints: /proc/meminfo and cgroups, or macOS's `sysctl` and `vm_stat`.
 
-    macOS gives no figure for what is available: pages that are free, or can be freed at once, are counted.
+    What the narrowest cgroup leaves is all that is available: beyond it the kernel ends the program. macOS gives
+    no figure for what is available: pages that are free, or can be freed at once, are counted.
     """
-    kib = {name: int(size) for name, size in _MEMINFO.findall(text)}
-    if kib:
-        return HostMemory(_in_mib(kib.get("MemTotal"), 1024), _in_mib(kib.get("MemAvailable"), 1024))
+    rows = [(name, int(size)) for name, size in _MEMINFO.findall(text)]
+    if rows:
+        total = dict(rows).get("MemTotal")
+        available = min((kib for name, kib in rows if name.endswith("Available")), default=None)
+        return HostMemory(_in_mib(total, 1024), _in_mib(available, 1024))
     sizes = {name: int(size) for name, size in _SYSCTL.findall(text)}
     pages = [int(count) for _, count in _VM_STAT.findall(text)]
-    available = sum(pages) if pages and "hw.pagesize" in sizes else None
-    return HostMemory(_in_mib(sizes.get("hw.memsize"), 1), _in_mib(available, sizes.get("hw.pagesize", 1)))
+    freeable = sum(pages) if pages and "hw.pagesize" in sizes else None
+    return HostMemory(_in_mib(sizes.get("hw.memsize"), 1), _in_mib(freeable, sizes.get("hw.pagesize", 1)))
 
 
 def _in_mib(size: int | None, unit_bytes: int) -> int | None:

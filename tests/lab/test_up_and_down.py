@@ -52,6 +52,16 @@ def test_down_says_whether_there_was_anything(operator: Operator) -> None:
     assert operator.run("logs").exit_code == 2
 
 
+def test_a_worker_in_a_container_is_given_what_the_limits_around_it_leave(lab: Lab, operator: Operator) -> None:
+    limits = """mount -t tmpfs cgroup /sys/fs/cgroup && cd /sys/fs/cgroup
+        echo $((300 << 20)) >memory.max && echo $((150 << 20)) >memory.current
+        printf 'anon 1\\ninactive_file %s\\nactive_file 7\\n' $((50 << 20)) >memory.stat"""
+    lab.nodes["worker"].run(["sh", "-c", limits])
+    plan = operator.with_node("worker", memory={"reserve_mib": 0}).succeed("plan", "--json").document
+    lab.nodes["worker"].run(["umount", "/sys/fs/cgroup"])
+    assert [device["budget_mib"] for device in plan["devices"]] == [200]
+
+
 def test_a_head_without_workers_serves_from_its_own_processor(lab: Lab, operator: Operator) -> None:
     alone = operator_of(lab, operator.folder)
     plan = alone.succeed("plan", "--json").document

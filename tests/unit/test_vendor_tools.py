@@ -67,6 +67,12 @@ def test_total_and_available_memory_are_read_from_meminfo() -> None:
     assert parse_host_memory(text) == HostMemory(24105, 23000)
 
 
+def test_what_the_narrowest_limit_of_a_cgroup_leaves_is_all_that_is_available() -> None:
+    text = "MemTotal: 24684192 kB\nMemAvailable: 23552000 kB\nCgroupAvailable: 8192 kB\nCgroupAvailable: 4096 kB\n"
+    assert parse_host_memory(text) == HostMemory(24105, 4)
+    assert parse_host_memory(f"{text}CgroupAvailable: 99999999 kB\nCgroupAvailable: 0 kB\n").available_mib == 0
+
+
 def test_a_kernel_without_available_memory_leaves_it_unknown() -> None:
     assert parse_host_memory("MemTotal:       24684192 kB\n") == HostMemory(24105, None)
     assert parse_host_memory("cat: /proc/meminfo: No such file or directory") == HostMemory(None, None)

@@ -119,7 +119,23 @@ Linux*)
             case $key in MemTotal: | MemAvailable:) echo "$key $size $unit" ;; esac
             [ "$key" != MemAvailable: ] || break
         done </proc/meminfo
+        cgroup_rooms
     }
+    # Lines "CgroupAvailable: KIB kB": what every limit of a container or of systemd leaves to what runs here.
+    cgroup_rooms() {
+        while IFS=: read -r number _ group && [ "$number" != 0 ]; do :; done </proc/self/cgroup
+        place=/sys/fs/cgroup${group%/}
+        while [ "$place" != /sys/fs ]; do
+            if read -r limit <"$place/memory.max" && [ "$limit" != max ] && read -r used <"$place/memory.current"; then
+                cached=0 # what the kernel gives up before it ends anybody
+                while read -r key size; do [ "$key" != inactive_file ] || cached=$size; done <"$place/memory.stat"
+                room=$(((limit - used + cached) / 1024))
+                [ "$room" -ge 0 ] || room=0
+                echo "CgroupAvailable: $room kB"
+            fi
+            place=${place%/*}
+        done
+    } 2>/dev/null
     # Lines "CARD TOTAL USED" in bytes (kernel: gpu/amdgpu/driver-misc).
     amd_cards() {
         for place in /sys/class/drm/card*/device; do

@@ -30,8 +30,9 @@ fingerprint "$(sed -n 1p "$directory/argv")" >"$directory/fingerprint"
 # Keep the log short from beside it: a pipe to a program that does so could block or end the writer. The log is
 # open for appending, so it may be emptied under its writer; what is written in that instant is lost.
 bound_log() {
-    # `$!` is the program's until a nap has begun.
-    trap '[ $! = "$pid" ] || kill $!; exit' TERM
+    # `$!` is the program's until a nap has begun. One that has only just begun still has our handler, which would
+    # swallow a milder signal.
+    trap '[ $! = "$pid" ] || kill -KILL $!; exit' TERM
     while process_lives "$pid"; do
         sleep 5 &
         wait $!
