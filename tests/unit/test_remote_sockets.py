@@ -25,6 +25,19 @@ KERNEL = """\
    2: 00000000000000000000000001000000:C358 00000000000000000000000000000000:0000 0A 00000000:00000001 00:0 0 0
 """
 
+# From `ss -tan state listening state established` of iproute2 6.1; systemd-resolved and a link-local address as
+# others have them.
+SS = """\
+State  Recv-Q Send-Q Local Address:Port  Peer Address:Port Process
+LISTEN 0      128          0.0.0.0:2024       0.0.0.0:*
+LISTEN 0      4096   127.0.0.53%lo:53         0.0.0.0:*
+LISTEN 0      5                  *:8765             *:*
+LISTEN 0      5              [::1]:8766          [::]:*    users:(("python3",pid=812,fd=3))
+ESTAB  0      0              [::1]:41766        [::1]:8766
+ESTAB  0      0      [::ffff:127.0.0.1]:8765  [::ffff:127.0.0.1]:55612
+ESTAB  0      52     [fe80::1%eth0]:22      [fe80::2]:50000
+"""
+
 # From `lsof -nP -iTCP -FpcnT`.
 LSOF = """\
 p18539
@@ -92,6 +105,18 @@ def test_the_kernels_table_gives_listeners_and_connections() -> None:
     )
 
 
+def test_ss_gives_listeners_and_connections() -> None:
+    assert parse_sockets(SS) == (
+        Socket("0.0.0.0", 2024),
+        Socket("127.0.0.53", 53),
+        Socket("::", 8765),
+        Socket("::1", 8766),
+        Socket("::1", 41766, "::1:8766"),
+        Socket("127.0.0.1", 8765, "127.0.0.1:55612"),
+        Socket("fe80::1", 22, "fe80::2:50000"),
+    )
+
+
 def test_lsof_gives_listeners_and_connections() -> None:
     assert parse_sockets(LSOF) == (
         Socket("10.10.0.21", 50052),
@@ -104,6 +129,7 @@ def test_lsof_gives_listeners_and_connections() -> None:
 
 def test_a_table_without_sockets_is_known_and_no_table_is_not() -> None:
     assert parse_sockets(KERNEL.splitlines()[0]) == ()
+    assert parse_sockets(SS.splitlines()[0]) == ()
     assert parse_sockets("") is None
     assert parse_sockets("lsof: command not found\n") is None
 
@@ -152,10 +178,22 @@ def test_a_mapped_address_is_the_ipv4_address_it_stands_for(address: object, por
     assert parse_sockets(row) == (Socket(str(address), port),)
 
 
+@given(addresses, ports, addresses, ports)
+def test_every_address_survives_the_spelling_of_ss(
+    here: IPv4Address | IPv6Address, port: int, there: IPv4Address | IPv6Address, peer_port: int
+) -> None:
+    one, other = (f"[{each}]" if each.version == 6 else str(each) for each in (here, there))
+    rows = f"LISTEN 0 128 {one}:{port} *:*\nESTAB 0 0 {one}:{port} {other}:{peer_port} \n"
+    assert parse_sockets(rows) == (Socket(str(here), port), Socket(str(here), port, f"{there}:{peer_port}"))
+
+
 hostile = st.lists(
     st.one_of(
         st.text(max_size=40),
         st.from_regex(r" *[0-9]+: [0-9A-F]{1,40}:[0-9A-F]{4} [0-9A-F]{1,40}:[0-9A-F]{4} 0[1A] ", fullmatch=True),
+        st.from_regex(
+            r"(LISTEN|ESTAB) +[0-9]+ +[0-9]+ +\S{1,40}:[0-9]{1,6} +\S{1,40}:([0-9]{1,6}|\*)", fullmatch=True
+        ),
         st.from_regex(r"n.{0,20}:\d{1,6}(->.{0,20}:\d{1,6})?", fullmatch=True),
         st.sampled_from(["TST=LISTEN", "TST=ESTABLISHED", "n*:*"]),
     )

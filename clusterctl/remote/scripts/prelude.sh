@@ -175,11 +175,15 @@ Linux*)
             echo "${place##*/} ${state:--} ${type:--} ${speed:--} ${driver:--} ${kind:--} ${lower:--}"
         done
     }
-    sockets() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; }
+    kernel_sockets() { cat /proc/net/tcp /proc/net/tcp6 2>/dev/null; }
+    # Half a list would make a port look free.
+    sockets() {
+        if listed=$(ss -tan state listening state established 2>/dev/null); then echo "$listed"; else kernel_sockets; fi
+    }
     holders() { # PORT SOCKETS: lines "PID PROGRAM" of who listens there; SOCKETS is what `sockets` prints
         hex=$(printf ':%04X' "$1")
-        case $2 in *"$hex "*) ;; *) return ;; esac
-        printf '%s\n' "$2" | while read -r _ here _ state _ _ _ _ _ inode _; do
+        case $2 in *":$1 "* | *"$hex "*) ;; *) return ;; esac
+        kernel_sockets | while read -r _ here _ state _ _ _ _ _ inode _; do
             case $here/$state in *"$hex/0A") ;; *) continue ;; esac
             # Not `find -lname`, which busybox does not know; and one program for all, as `readlink` is not.
             # shellcheck disable=SC2012 # the links are wanted
