@@ -36,11 +36,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a program says of its own build. Every part may be unknown, and unknown never equals unknown."""
+    """What a program says of its own build. Every part may be unknown, and unknown never equals unknown.
+
+    `packager` is what stands in the commit's place, `Debian`: it tells two packages of one number apart.
+    """
 
     number: int | None = None
     commit: str | None = None
     version: str | None = None
+    packager: str | None = field(default=None, compare=False)
 
     @property
     def tag(self) -> str | None:
@@ -66,19 +70,30 @@ class Device:
 class HostMemory:
     """The memory of a machine itself, `None` where its system does not tell.
 
-    `available_mib` is what programs may still have of it, the limits of a container or of systemd included.
+    `allowed_mib` is what the narrowest limit of a container or of systemd leaves to a node's programs, `None`
+    where there is none.
     """
 
     total_mib: int | None = None
     available_mib: int | None = None
+    allowed_mib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An executable found on a node. `fingerprint` changes whenever the file does."""
+    """An executable found on a node. `fingerprint` changes whenever the file does.
+
+    `real_path` is where links lead in the end, and so where its libraries lie.
+    """
 
     path: str
     fingerprint: str
+    real_path: str = ""
+
+    @property
+    def directory(self) -> str:
+        """The directory in which the file itself lies."""
+        return (self.real_path or self.path).rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

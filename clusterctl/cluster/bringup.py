@@ -14,9 +14,9 @@ from clusterctl.cluster.plan import Plan
 from clusterctl.cluster.record import Record
 from clusterctl.cluster.running_head import clients_url
 from clusterctl.cluster.session import Session
-from clusterctl.cluster.skew import stated_build
 from clusterctl.cluster.standing import Standing, processes_of
 from clusterctl.cluster.starting import Launch
+from clusterctl.cluster.stated import stated_build
 from clusterctl.cluster.steps import Tell
 from clusterctl.config.inventory import Inventory
 from clusterctl.config.recipe import Recipe
@@ -164,6 +164,7 @@ class Bringup:
                 address=launch.address,
                 port=launch.port,
                 rpc_protocol=self.protocols.get(launch.command.node),
+                hostname=self.looked.facts[launch.command.node].observation.system.hostname,
             )
             for launch in launches
         )

@@ -12,7 +12,8 @@ from clusterctl.cluster.facts import NodeFacts, probe
 from clusterctl.cluster.preflight import gravest_first, judge_node
 from clusterctl.cluster.session import Session, session
 from clusterctl.cluster.sight import find_membership
-from clusterctl.cluster.skew import judge_skew, stated_build
+from clusterctl.cluster.skew import judge_skew
+from clusterctl.cluster.stated import stated_build
 from clusterctl.cluster.ways import Ways, look_from_head
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe

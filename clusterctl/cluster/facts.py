@@ -39,6 +39,7 @@ class NodeFacts:
     """
 
     node: str
+    role: Role
     observation: Observation
     addresses: tuple[Address, ...]
     interfaces: Mapping[str, Interface]
@@ -58,10 +59,15 @@ class NodeFacts:
     @property
     def head_program(self) -> tuple[str, ...] | None:
         """How the head is called: `llama-server`, or `llama serve` where only the unified program is there."""
-        program = self.first_program(HEAD_PROGRAMS)
+        program = self.server_program
         if program is None:
             return None
         return (program.path, "serve") if _name(program) == "llama" else (program.path,)
+
+    @property
+    def server_program(self) -> Program | None:
+        """The program that serves models, and alone tells a version."""
+        return self.first_program(HEAD_PROGRAMS)
 
     @property
     def worker_program(self) -> Program | None:
@@ -99,11 +105,10 @@ async def probe(
     )
     sections = await ask(transport, command)
     facts = parse_facts(node.name, node.role, files, sections)
-    head, worker = facts.first_program(HEAD_PROGRAMS), facts.worker_program
     return replace(
         facts,
-        flags=_options(head, sections.get("help"), parse_help),
-        worker_flags=_options(worker, sections.get("worker_help"), parse_worker_usage),
+        flags=_options(facts.server_program, sections.get("help"), parse_help),
+        worker_flags=_options(facts.worker_program, sections.get("worker_help"), parse_worker_usage),
     )
 
 
@@ -113,7 +118,7 @@ def _options(program: Program | None, told: Section | None, parse: Callable[[str
         return None
     if told is None:
         return parse(known_options(program.fingerprint) or "")
-    flags = parse(told.text)
+    flags = parse(told.text) if told.status == 0 else None
     if flags is not None:
         keep_options(program.fingerprint, told.text)
     return flags
@@ -128,6 +133,7 @@ def parse_facts(node: str, role: Role, files: Sequence[str], sections: Mapping[s
     )
     return NodeFacts(
         node=node,
+        role=role,
         observation=parse_observation(node, sections),
         addresses=parse_addresses(sections["addresses"].text),
         interfaces=parse_interfaces(sections["interfaces"].text),
@@ -174,7 +180,7 @@ def _address(interface: str, address: str, mask: str) -> Address | None:
 
 def _programs(sections: Mapping[str, Section]) -> list[Program]:
     return [
-        Program(name.removeprefix("program:"), section.text.strip())
+        Program(name.removeprefix("program:"), *section.text.split("\n", 1))
         for name, section in sections.items()
         if name.startswith("program:")
     ]

@@ -61,7 +61,7 @@ _STATUS = re.compile(r"status: (\w+)")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One line of `interfaces` of prelude.sh on Linux: what /sys/class/net says of an interface."""
+    """One line of `interfaces` of linux.sh: what /sys/class/net says of an interface."""
 
     name: str
     state: str
@@ -73,7 +73,7 @@ class _Row:
 
 
 def parse_interfaces(text: str) -> Mapping[str, Interface]:
-    """Return a node's interfaces by name, from `interfaces` of prelude.sh; unknown lines are passed over."""
+    """Return a node's interfaces by name, from what `interfaces` prints there; unknown lines are passed over."""
     lines = [line.split(" ") for line in text.splitlines()]
     rows = {words[0]: _Row(*words) for words in lines if len(words) == 7 and all(words)}
     if rows:

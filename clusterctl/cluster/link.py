@@ -100,7 +100,9 @@ def link_problems(link: Link, endpoint: str) -> Iterator[Problem]:
             "check cable, route and firewall of the private network between head and worker",
         )
     elif link.mbit_s is None or link.round_trip_ms is None:
-        yield Problem("link-not-measured", Severity.NOTE, f"the link to {endpoint} was not measured: {link.fault}")
+        yield Problem(
+            "link-not-measured", Severity.WARNING, f"the link to {endpoint} was not measured: {link.fault}"
+        )
     else:
         if link.mbit_s < SLOW_MBIT_S:
             yield Problem(

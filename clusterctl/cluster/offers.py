@@ -49,7 +49,7 @@ def offers_of(
     for node, own, device in rows:
         link = links.get(node.name, UNKNOWN_LINK)
         offer = _offer(inventory, node, own, device, link, available[own.observation.system.boot_id])
-        offers.append(_shared(offer, sharers[_memory(node, own, device)]))
+        offers.append(_allowed(node, own, _shared(offer, sharers[_memory(node, own, device)])))
     return tuple(limited for node in nodes for limited in _within_limit(node, offers))
 
 
@@ -152,7 +152,7 @@ def _offer(
         return offer
     # A CPU device reports all memory as free, and Metal does not see other programs; the system knows.
     available = max(0, available_mib - reserve_mib(node)) * MIB
-    return cut(offer, min(offer.budget_bytes, available), "what its system lets programs have, less the same")
+    return cut(offer, min(offer.budget_bytes, available), "what the machine's memory has available, less the same")
 
 
 def _available_mib(facts: Mapping[str, NodeFacts]) -> dict[str, int | None]:
@@ -166,6 +166,14 @@ def _available_mib(facts: Mapping[str, NodeFacts]) -> dict[str, int | None]:
 
 def _shared(offer: Offer, sharers: int) -> Offer:
     return cut(offer, offer.budget_bytes // sharers, f"an equal part for each of {sharers} nodes on this memory")
+
+
+def _allowed(node: Node, facts: NodeFacts, offer: Offer) -> Offer:
+    """A container's limit holds for its own programs alone; beyond it the kernel ends them."""
+    if facts.memory.allowed_mib is None or not _is_in_host_memory(offer):
+        return offer
+    allowed = max(0, facts.memory.allowed_mib - reserve_mib(node)) * MIB
+    return cut(offer, min(offer.budget_bytes, allowed), "what the limits on its programs leave, less the same")
 
 
 def _within_limit(node: Node, offers: list[Offer]) -> Iterator[Offer]:

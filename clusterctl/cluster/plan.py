@@ -211,8 +211,8 @@ def _advice(
 
 
 def _host_budget_bytes(inventory: Inventory, facts: NodeFacts) -> int | None:
-    available_mib = facts.memory.available_mib
-    return None if available_mib is None else max(0, available_mib - reserve_mib(inventory.head)) * MIB
+    known = [mib for mib in (facts.memory.available_mib, facts.memory.allowed_mib) if mib is not None]
+    return max(0, min(known) - reserve_mib(inventory.head)) * MIB if known else None
 
 
 def _host_bytes(memory: MemoryModel) -> int:

@@ -16,6 +16,7 @@ from clusterctl.config.inventory import Inventory, Node
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.device_choice import missing_backend_problem, usable_devices
 from clusterctl.llama.devices import budget_mib, memory_problem
+from clusterctl.llama.flags import Flags, unknown_options
 from clusterctl.llama.secrets import KEY_VARIABLE
 from clusterctl.model import Problem, Role, Severity
 
@@ -54,7 +55,7 @@ def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts:
             "help-unreadable",
             Severity.ERROR,
             f"{facts.head_program[0]} --help printed no list of options",
-            f"run it on the node by hand: {_first_line(facts.version_text)}",
+            f"run it on the node by hand to see why; its --version says: {_first_line(facts.version_text)}",
         )
     elif inventory.workers and "--rpc" not in facts.flags:
         yield Problem(
@@ -65,6 +66,7 @@ def _head_checks(inventory: Inventory, recipe: Recipe | None, node: Node, facts:
         )
     if recipe is not None:
         yield from _files_missing(recipe, facts.files)
+        yield from _options_unknown(recipe, facts.flags)
         yield from _open_without_key(recipe, node)
         yield from _port_taken(node, facts, recipe.server.port)
 
@@ -148,6 +150,16 @@ def _files_missing(recipe: Recipe, files: Mapping[str, int | None]) -> Iterator[
             )
 
 
+def _options_unknown(recipe: Recipe, flags: Flags | None) -> Iterator[Problem]:
+    for option in unknown_options(flags, recipe.server.extra_args) if flags else ():
+        yield Problem(
+            "option-unknown",
+            Severity.ERROR,
+            f"server.extra_args has {option}, which the head's build of llama-server does not know",
+            "take it out, or install a build that has it",
+        )
+
+
 def _open_without_key(recipe: Recipe, node: Node) -> Iterator[Problem]:
     server = recipe.server
     is_local = server.host == "localhost" or server.host.startswith("127.") or server.host == "::1"
@@ -165,7 +177,7 @@ def _port_taken(node: Node, facts: NodeFacts, port: int) -> Iterator[Problem]:
     if seen.sockets is None:
         yield Problem(
             "ports-unknown",
-            Severity.WARNING,
+            Severity.ERROR,
             f"whether port {port} is free is not known: the node's sockets can't be listed",
             SOCKETS_HINT,
         )

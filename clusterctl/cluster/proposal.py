@@ -10,7 +10,7 @@ from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.head_choice import HeadChoice, accelerators
 from clusterctl.cluster.network_choice import NetworkChoice, choose_network
 from clusterctl.cluster.networks import attachments_of
-from clusterctl.cluster.skew import stated_build
+from clusterctl.cluster.stated import stated_build
 from clusterctl.cluster.survey import Site
 from clusterctl.config.writing import InventoryDraft, NodeDraft
 from clusterctl.llama.backends import device_backend

@@ -169,6 +169,7 @@ def _facts(node: Node, report: NodeReport) -> NodeFacts:
     is_head = node.role is Role.HEAD
     return NodeFacts(
         node=node.name,
+        role=node.role,
         observation=Observation(node.name, system, (), {}, {}, membership=None, lock=None),
         addresses=(Address(node.rpc.interface or "", address, 32),) if address else (),
         interfaces={},

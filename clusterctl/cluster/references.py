@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from clusterctl.cluster.facts import NodeFacts
-from clusterctl.cluster.skew import stated_build
+from clusterctl.cluster.stated import stated_build
 from clusterctl.config.recipe import Recipe
 from clusterctl.llama.model_parts import part_names
 

@@ -1,7 +1,8 @@
 """Do all nodes run the same build? Pure. What can't be told is never a match.
 
 What counts on a worker is its worker program, which has no `--version`: its library names its commit. Only where
-that says nothing does the `llama-server` beside it speak for it. On the head `llama-server` speaks for itself.
+that says nothing does the `llama-server` beside it speak for it. On the head `llama-server` speaks for itself,
+unless its own library contradicts it. Where one side names a commit and the other none, nothing is proven.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections.abc import Iterator, Mapping
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.installed import aligning_step
 from clusterctl.cluster.preflight import program_missing
+from clusterctl.cluster.record import ProcessState
+from clusterctl.cluster.stated import is_changed, server_speaks, stated_build
 from clusterctl.config.inventory import Inventory, Node
+from clusterctl.llama.build import known_commit
 from clusterctl.llama.build_pin import satisfies_pin
 from clusterctl.llama.library_commit import library_commit_verdict
 from clusterctl.llama.sameness import Comparison, Sameness, build_name, compare_builds
-from clusterctl.llama.wire import RpcProtocol, accepts, protocol_of_build
-from clusterctl.model import Build
+from clusterctl.llama.wire import RpcProtocol, protocol_of_build
+from clusterctl.model import Build, Role
 from clusterctl.reports import SkewEvidence, SkewGroup, SkewReport
 
 _RESTART = "restart it: `clusterctl up --replace`"
@@ -54,10 +58,21 @@ def _judge_node(
         yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, missing.message, missing.hint)
     else:
         yield from _judge_files(inventory, node, own, facts.get(inventory.head.name), protocols)
+    yield from _judge_process(node, own)
+
+
+def _judge_process(node: Node, own: NodeFacts) -> Iterator[SkewEvidence]:
+    """A program that runs is of the build that was looked at only if it was started from the same files."""
     process = own.observation.process(node.name)
-    if process and process.runs and process.program_changed:
+    if process is None or process.state not in (ProcessState.RUNNING, ProcessState.UNSURE):
+        return
+    program = own.server_program if own.role is Role.HEAD else own.worker_program
+    if process.program_changed:
         reason = f"pid {process.pid} runs {process.record.build}; its files have been replaced since it started"
         yield SkewEvidence(node.name, "running process", Sameness.MISMATCH, reason, _RESTART)
+    elif program is not None and process.record.argv[0] != program.path:
+        reason = f"pid {process.pid} runs {process.record.argv[0]}, and what was looked at is {program.path}"
+        yield SkewEvidence(node.name, "running process", Sameness.UNKNOWN, reason, _RESTART)
 
 
 def _judge_files(
@@ -78,10 +93,10 @@ def _judge_files(
 
 def _compare_with_pin(own: NodeFacts, head: NodeFacts | None, pin: str) -> Comparison:
     """A worker program alone tells no number: it is what is pinned if it is the same as a head that is."""
-    of_head = satisfies_pin(head.build, pin).verdict if head and head.build else Sameness.UNKNOWN
-    if own.head_program is None and head and head.build and of_head is Sameness.MATCH:
-        return _compare_worker(own, head.build)
-    return satisfies_pin(own.build, pin)
+    wanted = stated_build(head)
+    if not server_speaks(own) and wanted and satisfies_pin(wanted, pin).verdict is Sameness.MATCH:
+        return _compare_worker(own, wanted)
+    return satisfies_pin(stated_build(own), pin)
 
 
 def _judge_head(node: Node, own: NodeFacts, step: str) -> Iterator[SkewEvidence]:
@@ -90,39 +105,39 @@ def _judge_head(node: Node, own: NodeFacts, step: str) -> Iterator[SkewEvidence]
         yield _evidence(node, "llama-server", compare_builds(None, None), step)
         return
     libraries = library_commit_verdict(own.build, own.library_commits)
-    if libraries.verdict is Sameness.MISMATCH:
+    if libraries.verdict is Sameness.MISMATCH or (is_changed(own) and libraries.verdict is Sameness.UNKNOWN):
         reason = f"llama-server says {own.build}, but {libraries.reason.replace('worker', 'head')}"
-        yield _evidence(node, "libraries", Comparison(Sameness.MISMATCH, reason), step)
+        yield _evidence(node, "libraries", Comparison(libraries.verdict, reason), step)
 
 
 def _judge_worker(
     node: Node, own: NodeFacts, head: NodeFacts | None, protocol: RpcProtocol | None, step: str
 ) -> Iterator[SkewEvidence]:
-    if head is None or head.build is None:
+    wanted = stated_build(head)
+    if wanted is None:
         reason = "the head's build is unknown, so there is nothing to compare with"
         yield SkewEvidence(node.name, "files", Sameness.UNKNOWN, reason)
         return
-    yield _evidence(node, "files", _compare_worker(own, head.build), step)
-    spoken_by_head = protocol_of_build(head.build.number)
-    if protocol and accepts(spoken_by_head, protocol) is False:
+    yield _evidence(node, "files", _compare_worker(own, wanted), step)
+    spoken_by_head = protocol_of_build(wanted.number)
+    # A head accepts another patch, but it moves with the table of operators: it is another build for sure.
+    if protocol and spoken_by_head and protocol != spoken_by_head:
         reason = f"the running worker speaks RPC {protocol}, and the head {spoken_by_head}"
         yield SkewEvidence(node.name, "protocol", Sameness.MISMATCH, reason, _RESTART)
 
 
 def _compare_worker(own: NodeFacts, head: Build) -> Comparison:
     library = library_commit_verdict(head, own.library_commits)
-    if library.verdict is Sameness.UNKNOWN and _may_speak_for_worker(own):
+    if own.library_commits and known_commit(head) is None:
+        named = ", ".join(sorted(own.library_commits))
+        return Comparison(Sameness.UNKNOWN, f"the worker's library names commit {named}, and the head names none")
+    if library.verdict is Sameness.UNKNOWN and server_speaks(own) and not is_changed(own):
         comparison = compare_builds(own.build, head)
         return Comparison(comparison.verdict, f"{comparison.reason} (llama-server beside the worker)")
+    if library.verdict is Sameness.MISMATCH:
+        whole = compare_builds(stated_build(own), head)
+        return whole if whole.verdict is Sameness.SAME_TAG_OTHER_SOURCE else library
     return library
-
-
-def _may_speak_for_worker(own: NodeFacts) -> bool:
-    """Whether `llama-server` lies beside the worker, and the worker's library has no local changes of its own."""
-    if own.head_program is None or own.worker_program is None:
-        return False
-    is_changed = any(commit.endswith("-dirty") for commit in own.library_commits)
-    return not is_changed and _directory(own.head_program[0]) == _directory(own.worker_program.path)
 
 
 def _evidence(node: Node, subject: str, comparison: Comparison, step: str) -> SkewEvidence:
@@ -141,16 +156,3 @@ def _groups(inventory: Inventory, facts: Mapping[str, NodeFacts]) -> tuple[SkewG
         else:
             groups.append((build, [node.name]))
     return tuple(SkewGroup(build_name(build) if build else "unknown", tuple(names)) for build, names in groups)
-
-
-def stated_build(own: NodeFacts | None) -> Build | None:
-    """The build a node states: its `llama-server`'s, else the one commit that its worker's library names."""
-    if own is None:
-        return None
-    if own.build is None and len(own.library_commits) == 1:
-        return Build(commit=next(iter(own.library_commits)))
-    return own.build
-
-
-def _directory(path: str) -> str:
-    return path.rpartition("/")[0]

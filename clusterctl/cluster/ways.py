@@ -45,7 +45,10 @@ class Ways:
 async def look_from_head(
     opened: Session, inventory: Inventory, facts: Mapping[str, NodeFacts], *, links: bool
 ) -> Ways:
-    """Greet idle workers and, with `links`, measure the way to those that do not run."""
+    """Greet idle workers and, with `links`, measure the way to those that do not run.
+
+    A sample is served on a worker's own port: not while another command may be about to start the worker there.
+    """
     head = opened.nodes.get(inventory.head.name)
     if head is None or inventory.head.name not in facts:
         return Ways()
@@ -61,11 +64,15 @@ async def look_from_head(
     idle = {node: at for node, at in endpoints.items() if _is_idle(facts[node], node, at)}
     greeted = await on_all(idle, greet)
     free = {node: at for node, at in endpoints.items() if links and not facts[node].observation.listening(at[1])}
+    if facts[inventory.head.name].observation.lock is None:
+        measured = await measure_links(head, opened.nodes, free)
+    else:
+        measured = dict.fromkeys(free, Link(None, fault="another command is at work on this cluster"))
     return Ways(
         endpoints=endpoints,
         protocols={node: hello.protocol for node, hello in greeted.done.items()},
         silent={node: error.message for node, error in greeted.failed.items()},
-        links=await measure_links(head, opened.nodes, free),
+        links=measured,
         ends={node: ends_of(facts[inventory.head.name], facts[node], at[0]) for node, at in endpoints.items()},
     )
 

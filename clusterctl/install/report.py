@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clusterctl.cluster.skew import stated_build
+from clusterctl.cluster.stated import stated_build
 from clusterctl.install.installation import Installation
 from clusterctl.install.verify import OF_PROCESSES
 from clusterctl.install_reports import InstalledNode, InstallReport

@@ -36,6 +36,8 @@ _FORMS = tuple(
     )
 )
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
+# "unknown" and "b11434" are what builds from source archives say.
+_PACKAGER = re.compile(r"(?!unknown$|none$|b?[0-9]+$)[a-z].*")
 _SPOILT_COMMIT = re.compile(r"[0-9a-f]+(?:[-+].*)?")
 
 
@@ -70,7 +72,8 @@ def _parse_line(line: str) -> Build | None:
     commit, number = known_commit(printed), known_number(printed)
     if commit is None and _is_spoilt(printed):
         number = None
-    build = Build(number, commit, printed.version)
+    packager = printed.commit if commit is None and number and _PACKAGER.fullmatch(printed.commit or "") else None
+    build = Build(number, commit, printed.version, packager)
     return build if build != Build() else None
 
 

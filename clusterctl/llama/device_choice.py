@@ -58,7 +58,7 @@ def is_software(device: Device) -> bool:
 
 
 def missing_backend_problem(backend: str, devices: Sequence[Device] | None) -> Problem | None:
-    """Return an error if a node lacks the backend that the inventory names, a warning if it is software.
+    """Return an error if a node lacks the backend that the inventory names, or has it only in software.
 
     `devices` is what `parse_devices` gave: `None`, no listing at all, is an error for every backend.
     """
@@ -81,9 +81,9 @@ def missing_backend_problem(backend: str, devices: Sequence[Device] | None) -> P
     if all(map(is_software, found)):
         return Problem(
             "backend-in-software",
-            Severity.WARNING,
+            Severity.ERROR,
             f"{found[0].name} is {found[0].description}, which computes on the CPU",
-            hint,
+            f"{hint}; or say `backend: cpu` if that is meant",
         )
     return None
 

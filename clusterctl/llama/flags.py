@@ -105,6 +105,17 @@ def spell(flags: Flags, wanted: Mapping[str, str | int | bool]) -> tuple[str, ..
     )
 
 
+def unknown_options(flags: Flags, argv: Sequence[str]) -> Iterator[str]:
+    """Yield what stands in `argv` as an option that the program does not have; values are passed over."""
+    words = iter(argv)
+    for word in words:
+        option = flags.options.get(word)
+        if option is None and _OPTION_LINE.match(word):
+            yield word
+        elif option is not None and option.takes_value:
+            next(words, None)
+
+
 def _options(text: str) -> Iterator[tuple[str, Option]]:
     for head, description in _entries(text):
         words = " ".join(description.split())

@@ -11,8 +11,8 @@ from clusterctl.llama.build import known_commit
 from clusterctl.llama.sameness import Comparison, Sameness, commits_agree
 from clusterctl.model import Build
 
-_DIRTY = "-dirty"
-_HEXADECIMAL_WORD = re.compile(rf"(?<![0-9a-zA-Z])[0-9a-f]+(?:{_DIRTY})?(?![0-9a-zA-Z])")
+DIRTY = "-dirty"
+_HEXADECIMAL_WORD = re.compile(rf"(?<![0-9a-zA-Z])[0-9a-f]+(?:{DIRTY})?(?![0-9a-zA-Z])")
 
 
 def commit_candidates(text: str) -> frozenset[str]:
@@ -22,7 +22,7 @@ def commit_candidates(text: str) -> frozenset[str]:
     and digits count, of the length of an abbreviated commit or a full one.
     """
     words = _HEXADECIMAL_WORD.findall(text)
-    return frozenset(word for word in words if _looks_like_commit(word.removesuffix(_DIRTY)))
+    return frozenset(word for word in words if _looks_like_commit(word.removesuffix(DIRTY)))
 
 
 def library_commit_verdict(build: Build | None, candidates: frozenset[str]) -> Comparison:
@@ -34,8 +34,8 @@ def library_commit_verdict(build: Build | None, candidates: frozenset[str]) -> C
     commit = known_commit(build) if build else None
     if commit is None:
         return Comparison(Sameness.UNKNOWN, "there is no commit to look for in the worker's library")
-    found = {word for word in candidates if commits_agree(commit, word.removesuffix(_DIRTY))}
-    if any(not word.endswith(_DIRTY) for word in found):
+    found = {word for word in candidates if commits_agree(commit, word.removesuffix(DIRTY))}
+    if any(not word.endswith(DIRTY) for word in found):
         return Comparison(Sameness.MATCH, f"the worker's library was built from commit {commit}")
     if found:
         return Comparison(

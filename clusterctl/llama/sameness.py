@@ -86,6 +86,9 @@ def _compare_numbers(left: Build, right: Build) -> Comparison:
             Sameness.SAME_TAG_OTHER_SOURCE,
             f"both say {left.tag}, but their versions {left.version} and {right.version} differ",
         )
+    if left.packager and right.packager and left.packager != right.packager:
+        reason = f"both say {left.tag}, but one is from {left.packager} and the other from {right.packager}"
+        return Comparison(Sameness.SAME_TAG_OTHER_SOURCE, reason)
     if known_commit(left) or known_commit(right):
         return Comparison(Sameness.UNKNOWN, f"both say {left.tag}, but only one names its commit")
     return Comparison(Sameness.MATCH, f"both say {left.tag}, and neither names a commit to compare")

@@ -16,7 +16,9 @@ _MIB = re.compile(r"([0-9]{1,9})(?: MiB)?")
 _COMPUTE_APP = re.compile(
     r"\s*(?P<pid>[0-9]{1,9})(?:,\s*|\s+)(?P<name>\S.*?)(?:,\s*|\s+)(?P<used>\[.*\]|[0-9]+(?: MiB)?)\s*"
 )
-_MEMINFO = re.compile(r"^(MemTotal|MemAvailable|CgroupAvailable):\s+([0-9]{1,15}) kB$", re.MULTILINE)
+_MEMINFO = re.compile(r"^(MemTotal|MemAvailable):\s+([0-9]{1,15}) kB$", re.MULTILINE)
+_CGROUP = re.compile(r"^CgroupAvailable: ([0-9]{1,19}) kB$", re.MULTILINE)
+UNLIMITED_KIB = 2**52
 _SYSCTL = re.compile(r"^(hw\.memsize|hw\.pagesize): ([0-9]{1,15})$", re.MULTILINE)
 _VM_STAT = re.compile(r"^Pages (free|inactive|speculative):\s+([0-9]{1,15})\.$", re.MULTILINE)
 
@@ -68,16 +70,16 @@ def parse_compute_apps(text: str) -> tuple[ComputeApp, ...]:
 
 
 def parse_host_memory(text: str) -> HostMemory:
-    """Read what `memory` of prelude.sh prints: /proc/meminfo and cgroups, or macOS's `sysctl` and `vm_stat`.
+    """Read what `memory` prints there: /proc/meminfo and cgroups, or macOS's `sysctl` and `vm_stat`.
 
-    What the narrowest cgroup leaves is all that is available: beyond it the kernel ends the program. macOS gives
-    no figure for what is available: pages that are free, or can be freed at once, are counted.
+    A limit of cgroup version 1 is larger than any memory where there is none. macOS gives no figure for what is
+    available: pages that are free, or can be freed at once, are counted.
     """
-    rows = [(name, int(size)) for name, size in _MEMINFO.findall(text)]
-    if rows:
-        total = dict(rows).get("MemTotal")
-        available = min((kib for name, kib in rows if name.endswith("Available")), default=None)
-        return HostMemory(_in_mib(total, 1024), _in_mib(available, 1024))
+    kib = {name: int(size) for name, size in _MEMINFO.findall(text)}
+    if kib:
+        total, available = kib.get("MemTotal"), kib.get("MemAvailable")
+        rooms = [room for size in _CGROUP.findall(text) if (room := int(size)) < (total or UNLIMITED_KIB)]
+        return HostMemory(*(_in_mib(size, 1024) for size in (total, available, min(rooms, default=None))))
     sizes = {name: int(size) for name, size in _SYSCTL.findall(text)}
     pages = [int(count) for _, count in _VM_STAT.findall(text)]
     freeable = sum(pages) if pages and "hw.pagesize" in sizes else None

@@ -43,7 +43,7 @@ class Command:
             UsageError: if a value holds what no program argument can carry: NUL, or half a surrogate pair.
         """
         values = shell_line(self.arguments)
-        body = f"{_script('prelude')}\n{_script(self.script)}"
+        body = f"{_shared()}\n{_script(self.script)}"
         first, streams = (f"echo {READY}\n", "3<&0 </dev/null 2>&1") if is_fed else ("", "</dev/null")
         text = f"echo {MARK}\nset -- {values}\n{{\n{first}{body}\nexit\n}} {streams}\n"
         try:
@@ -89,6 +89,13 @@ def output_of(node: str, exit_status: int, stdout: bytes, stderr: bytes) -> Outp
             hint="the SSH user needs a shell that runs commands, such as /bin/sh or /bin/bash",
         )
     return Output(exit_status, answer, complaint)
+
+
+@cache
+def _shared() -> str:
+    """What every script begins with; on the node, the shell takes the part that is for its system."""
+    choice = f"case $machine in\nLinux*)\n{_script('linux')}\n;;\n*)\n{_script('macos')}\n;;\nesac"
+    return f"{_script('prelude')}\n{choice}"
 
 
 @cache

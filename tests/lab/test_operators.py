@@ -67,6 +67,20 @@ def test_who_comes_second_is_told_who_works_on_it(lab: Lab, operator: Operator) 
     lab.nodes["worker"].restore_link()
 
 
+def test_a_check_leaves_the_ports_alone_on_which_another_command_may_start_workers(
+    lab: Lab, operator: Operator
+) -> None:
+    lock = lab.nodes["head"].home / ".local/state/clusterctl/lab/lock"
+    lock.mkdir(parents=True)
+    worker = operator.succeed("check", "--json").document["nodes"][0]
+    operator.succeed("unlock")
+    assert worker["link_mbit_s"] is None
+    assert [each["code"] for each in worker["problems"] if "another command" in each["message"]] == [
+        "link-not-measured"
+    ]
+    assert operator.succeed("check", "--json").document["nodes"][0]["link_mbit_s"]
+
+
 def test_who_loses_the_lock_while_it_loads_does_not_say_that_all_is_well(lab: Lab, operator: Operator) -> None:
     lab.nodes["worker"].limit_link(mbit=2, networks=["private"])
     with operator.running("up") as first:

@@ -69,6 +69,47 @@ def test_a_worker_of_an_older_build_that_runs_behind_new_files_is_no_match(lab: 
     operator.succeed("down")
 
 
+def test_a_worker_that_runs_from_another_place_than_was_looked_at_is_unknown(lab: Lab, operator: Operator) -> None:
+    before, after = (placed(operator, f"/opt/{build}") for build in (OLD, NEW))
+    before.succeed("up")
+    before.succeed("down", "--node", "head")
+    checked = after.run("check", "--json")
+    assert checked.exit_code == 4
+    assert verdicts(checked.document) == {("worker", "files"): "match", ("worker", "running process"): "unknown"}
+    assert f"runs /opt/{OLD}/ggml-rpc-server" in checked.document["skew"]["evidence"][1]["reason"]
+    after.succeed("down")
+
+
+def placed(operator: Operator, bin_dir: str) -> Operator:
+    return operator.with_node("head", llama={"bin_dir": bin_dir}).with_node("worker", llama={"bin_dir": bin_dir})
+
+
+def test_the_library_that_the_inventorys_variables_lead_to_is_the_one_that_counts(operator: Operator) -> None:
+    led_astray = operator.with_node("worker", env={"LD_LIBRARY_PATH": f"/opt/{OLD}"})
+    checked = led_astray.run("check", "--json")
+    assert checked.exit_code == 4
+    assert BUILDS[OLD].commit in checked.document["skew"]["evidence"][0]["reason"]
+
+
+def test_a_program_whose_libraries_only_the_inventorys_variables_lead_to_is_whole(
+    lab: Lab, operator: Operator
+) -> None:
+    programs = f"/opt/{NEW}/ggml-rpc-server /opt/{NEW}/llama-server"
+    lab.ssh("worker", f"rm {USED}; mkdir {USED}; cp {programs} {USED}/")
+    assert operator.run("check").exit_code != 0
+    operator.with_node("worker", env={"LD_LIBRARY_PATH": f"/opt/{NEW}"}).succeed("check")
+
+
+def test_what_stands_in_a_script_is_no_commit_of_the_worker(lab: Lab, operator: Operator) -> None:
+    lab.ssh("worker", f"rm {USED}; mkdir {USED}")
+    wrapper = lab.nodes["worker"].home / USED / "ggml-rpc-server"
+    wrapper.write_text(f'#!/bin/sh\n# {BUILDS[NEW].commit}\nexec /opt/{OLD}/ggml-rpc-server "$@"\n')
+    wrapper.chmod(0o755)
+    checked = operator.run("check", "--json")
+    assert checked.exit_code == 4
+    assert verdicts(checked.document) == {("worker", "files"): "unknown"}
+
+
 def test_of_both_names_the_new_one_is_used_and_the_old_one_is_noted(lab: Lab, operator: Operator) -> None:
     lab.ssh("worker", f"mkdir -p /usr/local/bin; ln -s /opt/{OLD}/ggml-rpc-server {OLD_NAME}")
     check = operator.succeed("check", "--json").document

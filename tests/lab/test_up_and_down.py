@@ -52,13 +52,25 @@ def test_down_says_whether_there_was_anything(operator: Operator) -> None:
     assert operator.run("logs").exit_code == 2
 
 
-def test_a_worker_in_a_container_is_given_what_the_limits_around_it_leave(lab: Lab, operator: Operator) -> None:
-    limits = """mount -t tmpfs cgroup /sys/fs/cgroup && cd /sys/fs/cgroup
-        echo $((300 << 20)) >memory.max && echo $((150 << 20)) >memory.current
-        printf 'anon 1\\ninactive_file %s\\nactive_file 7\\n' $((50 << 20)) >memory.stat"""
-    lab.nodes["worker"].run(["sh", "-c", limits])
-    plan = operator.with_node("worker", memory={"reserve_mib": 0}).succeed("plan", "--json").document
-    lab.nodes["worker"].run(["umount", "/sys/fs/cgroup"])
+@pytest.mark.parametrize(
+    ("place", "limit", "used", "cached"),
+    [
+        (".", "memory.max", "memory.current", "inactive_file"),
+        ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ],
+    ids=["cgroup 2", "cgroup 1"],
+)
+def test_a_worker_in_a_container_is_given_what_the_limits_around_it_leave(
+    lab: Lab, operator: Operator, place: str, limit: str, used: str, cached: str
+) -> None:
+    mount = "mount -t tmpfs cgroup /sys/fs/cgroup && cd /sys/fs/cgroup && mkdir -p"
+    limits = f"echo $((300 << 20)) >{limit} && echo $((150 << 20)) >{used}"
+    numbers = f'printf "anon 1\\n{cached} %s\\nactive_file 7\\n" $((50 << 20)) >memory.stat'
+    lab.nodes["worker"].run(["sh", "-c", f"{mount} {place} && cd {place} && {limits} && {numbers}"])
+    try:
+        plan = operator.with_node("worker", memory={"reserve_mib": 0}).succeed("plan", "--json").document
+    finally:
+        lab.nodes["worker"].run(["umount", "/sys/fs/cgroup"])
     assert [device["budget_mib"] for device in plan["devices"]] == [200]
 
 

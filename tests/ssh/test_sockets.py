@@ -17,6 +17,7 @@ TOOLS = {
     "as it is": "",
     "missing": "exit 127",
     "without its kernel module": 'echo "Cannot open netlink socket: Protocol not supported" >&2; exit 255',
+    "not allowed to look": f'echo "{HEADING}"',
     "broken off": f'echo "{HEADING}"; echo "LISTEN 0 128 10.9.9.9:22 0.0.0.0:*"; exit 1',
 }
 

@@ -106,7 +106,10 @@ def sections(node: str, role: Role, **given: Unpack[Changes]) -> Answer:
         "sockets": SOCKETS + given.get("sockets", ""),
         "cache": "0\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a 9999 9 900000000 2% /\n",
         "files": given.get("files", ""),
-        **{f"program:/opt/llama/{name}": "12345 67\n1780000000" for name in given.get("programs", PROGRAMS)},
+        **{
+            f"program:/opt/llama/{name}": f"12345-67\n/opt/llama/{name}"
+            for name in given.get("programs", PROGRAMS)
+        },
         "version": given.get("version", VERSION),
         f"{own}devices": given.get("devices", listing(CUDA)),
         f"{own}libraries": "\tlibggml-base.so => /opt/llama/libggml-base.so (0x1)\n",

@@ -57,6 +57,23 @@ def test_builds_are_compared_by_commit_then_by_number(left: Build, right: Build,
     assert verdict(right, left) is expected
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("version: 5882 (Debian)", "version: 5882 (Debian)", Sameness.MATCH),
+        ("version: 5882 (Debian)", "version: 5882 (prism-fork)", Sameness.SAME_TAG_OTHER_SOURCE),
+        ("version: 5882 (Debian)", "version: 5882 (unknown)", Sameness.MATCH),
+        ("version: 5882 (Debian)", "version: 5883 (Debian)", Sameness.MISMATCH),
+        ("version: 5882 (b5882)", "version: 5882 (5882)", Sameness.MATCH),
+    ],
+)
+def test_two_packages_of_one_number_are_told_apart_by_who_made_them(
+    one: str, other: str, expected: Sameness
+) -> None:
+    assert verdict(parse_build(one), parse_build(other)) is expected
+    assert verdict(parse_build(other), parse_build(one)) is expected
+
+
 def test_an_unread_build_is_never_the_same() -> None:
     assert verdict(None, None) is Sameness.UNKNOWN
     assert verdict(Build(8763, "ff5ef8278"), None) is Sameness.UNKNOWN

@@ -14,6 +14,7 @@ from clusterctl.model import Problem, Role, Severity
 from tests.unit.cluster_samples import (
     CUDA,
     NODES,
+    RECIPE,
     Changes,
     address_row,
     facts,
@@ -81,6 +82,25 @@ def test_a_head_without_options_or_without_rpc_is_an_error() -> None:
     assert "rpc-not-built" in problems(head(changes={"help": without_rpc}))
 
 
+@pytest.mark.parametrize(
+    ("extra", "unknown"),
+    [
+        ("[--jinja, --seed, '-1', --no-webui]", []),
+        ("[--frobnicate, --seed, '7']", ["--frobnicate"]),
+        ("[--chat-template, --frobnicate]", []),
+        ("[-zz]", ["-zz"]),
+    ],
+)
+def test_an_argument_that_the_heads_build_does_not_know_is_an_error(extra: str, unknown: list[str]) -> None:
+    asked = recipe(f"{RECIPE}server: {{extra_args: {extra}}}\n")
+    found = [
+        problem
+        for problem in judge_node(inventory(), asked, inventory().head, head())
+        if problem.code == "option-unknown"
+    ]
+    assert [problem.message.split()[2].rstrip(",") for problem in found] == unknown
+
+
 @pytest.mark.parametrize("files", [f"missing {DEMO}\n", f"0 1 {DEMO}\n"])
 def test_a_missing_or_empty_model_is_an_error(files: str) -> None:
     assert DEMO in problems(head(files=files))["model-missing"].message
@@ -99,7 +119,7 @@ def test_a_port_whose_holder_cannot_be_seen_is_taken_all_the_same() -> None:
 @pytest.mark.parametrize("known", [facts("w1", changes={"sockets": ""}), head(changes={"sockets": ""})])
 def test_a_port_that_nobody_can_look_at_is_not_taken_for_free(known: NodeFacts) -> None:
     problem = problems(known)["ports-unknown"]
-    assert problem.severity is Severity.WARNING
+    assert problem.severity is Severity.ERROR
     assert "lsof" in str(problem.hint)
 
 

@@ -13,7 +13,8 @@ from clusterctl.cluster.examine import skew_error
 from clusterctl.cluster.facts import NodeFacts
 from clusterctl.cluster.preflight import judge_node
 from clusterctl.cluster.record import Record
-from clusterctl.cluster.skew import judge_skew, stated_build
+from clusterctl.cluster.skew import judge_skew
+from clusterctl.cluster.stated import stated_build
 from clusterctl.cluster.up_planning import skew_warnings
 from clusterctl.config.inventory import Inventory
 from clusterctl.errors import BuildSkew, NodesFailed
@@ -117,6 +118,62 @@ def test_a_server_in_another_directory_does_not_speak_for_the_worker() -> None:
     assert judge_skew(inventory(), all_facts(w1=elsewhere)).status == "unknown"
 
 
+def test_links_in_one_directory_that_lead_to_two_do_not_speak_for_each_other() -> None:
+    linked = {
+        "program:/usr/local/bin/llama-server": "1-1\n/opt/new/llama-server",
+        "program:/usr/local/bin/ggml-rpc-server": "1-1\n/opt/old/ggml-rpc-server",
+    }
+    assert judge_skew(inventory(), all_facts(w1=facts("w1", commits=[], programs=(), changes=linked))).status == (
+        "unknown"
+    )
+
+
+def test_a_head_with_changes_of_its_own_is_unknown() -> None:
+    report = judge_skew(inventory(), all_facts(head=facts("head", commits=["3ce7da2-dirty"])))
+    assert verdicts(report)["head", "libraries"] == "unknown"
+    assert report.status == "unknown"
+
+
+def test_a_number_proves_nothing_where_only_one_side_names_its_commit() -> None:
+    archive = "version: 10092 (unknown)\n"
+    head = facts("head", version=archive, commits=[])
+    named = facts("w1", version=archive, commits=[OTHER_COMMIT])
+    silent = facts("w2", version=archive, commits=[])
+    report = judge_skew(inventory(), all_facts(head=head, w1=named, w2=silent))
+    assert verdicts(report) == {("w1", "files"): "unknown", ("w2", "files"): "match"}
+    assert OTHER_COMMIT in report.evidence[0].reason
+
+
+def test_where_no_program_tells_a_commit_their_libraries_do() -> None:
+    archive = "version: 10092 (unknown)\n"
+    nodes = {name: facts(name, version=archive) for name in ("w1", "w2", "head")}
+    assert judge_skew(inventory(), nodes).status == "match"
+    other = facts("w1", version=archive, commits=[OTHER_COMMIT])
+    assert judge_skew(inventory(), {**nodes, "w1": other}).status == "mismatch"
+
+
+def test_a_worker_of_the_same_number_but_other_source_is_told_so() -> None:
+    fork = facts("w1", version=f"version: 10092 ({OTHER_COMMIT})\n", commits=[OTHER_COMMIT])
+    report = judge_skew(inventory(), all_facts(w1=fork))
+    assert verdicts(report)["w1", "files"] == "same-tag-other-source"
+    assert report.status == "mismatch"
+
+
+def test_a_group_is_named_after_what_its_workers_run_and_not_after_the_server_beside_them() -> None:
+    stale = facts("w1", version=VERSION, commits=[OTHER_COMMIT])
+    groups = judge_skew(inventory(), all_facts(w1=stale)).groups
+    assert [(group.build, group.nodes) for group in groups] == [
+        (f"commit {OTHER_COMMIT}", ("w1",)),
+        ("b10092 (3ce7da2)", ("w2", "head")),
+    ]
+
+
+def test_a_pin_is_not_judged_by_a_server_that_lies_elsewhere() -> None:
+    other = {"program:/usr/bin/llama-server": "1-1\n/usr/bin/llama-server"}
+    worker = facts("w1", version=OTHER_VERSION, programs=("ggml-rpc-server",), changes=other)
+    assert verdicts(judge_skew(pinned("b10092"), all_facts(w1=worker)))["w1", "pin"] == "match"
+
+
 def test_a_library_with_changes_of_its_own_is_unknown() -> None:
     dirty = facts("w1", commits=["3ce7da2-dirty"])
     assert judge_skew(inventory(), all_facts(w1=dirty)).status == "unknown"
@@ -191,12 +248,14 @@ def test_a_running_worker_whose_files_were_replaced_is_a_mismatch() -> None:
     running = facts("w1", changes={"record:w1": f"running\n77\n\nchanged\n{record.to_json()}"})
     report = judge_skew(inventory(), all_facts(w1=running))
     assert verdicts(report)["w1", "running process"] == "mismatch"
+    unsure = facts("w1", changes={"record:w1": f"unsure\n77\n\nchanged\n{record.to_json()}"})
+    assert verdicts(judge_skew(inventory(), all_facts(w1=unsure)))["w1", "running process"] == "mismatch"
     same = facts("w1", changes={"record:w1": f"running\n77\n\nsame\n{record.to_json()}"})
     assert judge_skew(inventory(), all_facts(w1=same)).status == "match"
 
 
 def test_a_running_worker_that_speaks_another_protocol_is_a_mismatch() -> None:
-    report = judge_skew(inventory(), all_facts(), {"w1": RpcProtocol(7, 0, 0), "w2": RpcProtocol(4, 0, 3)})
+    report = judge_skew(inventory(), all_facts(), {"w1": RpcProtocol(4, 0, 1), "w2": RpcProtocol(4, 0, 3)})
     assert ("w1", "protocol") in verdicts(report)
     assert ("w2", "protocol") not in verdicts(report)
     assert report.status == "mismatch"

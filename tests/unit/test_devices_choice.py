@@ -176,7 +176,7 @@ def test_a_promised_backend_that_is_there_is_no_problem() -> None:
     assert missing_backend_problem("vulkan", (card("Vulkan0", LLVMPIPE), card("Vulkan1", RX))) is None
 
 
-def test_a_vulkan_node_with_a_software_renderer_only_is_warned_of() -> None:
+def test_a_vulkan_node_with_a_software_renderer_only_is_an_error() -> None:
     problem = missing_backend_problem("vulkan", (card("Vulkan0", LLVMPIPE),))
     assert problem is not None
-    assert (problem.code, problem.severity) == ("backend-in-software", Severity.WARNING)
+    assert (problem.code, problem.severity) == ("backend-in-software", Severity.ERROR)

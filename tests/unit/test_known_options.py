@@ -27,6 +27,12 @@ def test_what_is_kept_is_known() -> None:
     assert known_options(FINGERPRINT) == "usage: …"
 
 
+def test_what_a_script_printed_is_not_kept_for_what_it_runs_may_change_behind_it() -> None:
+    keep_options(f"script-{FINGERPRINT}", "usage: …")
+    assert known_fingerprints() == ()
+    assert known_options(f"script-{FINGERPRINT}") is None
+
+
 @pytest.mark.parametrize("damage", [b"usage: \xff\xfe", b"", b"usage\0\0\0\0"])
 def test_what_is_damaged_is_asked_for_again(damage: bytes) -> None:
     keep_options(FINGERPRINT, "usage")

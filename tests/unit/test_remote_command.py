@@ -19,7 +19,7 @@ SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(s
 SCRIPTS = sorted(
     entry.name.removesuffix(".sh")
     for entry in files("clusterctl.remote").joinpath("scripts").iterdir()
-    if entry.name != "prelude.sh"
+    if entry.name not in ("prelude.sh", "linux.sh", "macos.sh")
 )
 
 # What a program can be given at all: any bytes but NUL, seen through Python's eyes.

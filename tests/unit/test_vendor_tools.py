@@ -67,10 +67,13 @@ def test_total_and_available_memory_are_read_from_meminfo() -> None:
     assert parse_host_memory(text) == HostMemory(24105, 23000)
 
 
-def test_what_the_narrowest_limit_of_a_cgroup_leaves_is_all_that_is_available() -> None:
-    text = "MemTotal: 24684192 kB\nMemAvailable: 23552000 kB\nCgroupAvailable: 8192 kB\nCgroupAvailable: 4096 kB\n"
-    assert parse_host_memory(text) == HostMemory(24105, 4)
-    assert parse_host_memory(f"{text}CgroupAvailable: 99999999 kB\nCgroupAvailable: 0 kB\n").available_mib == 0
+def test_what_the_narrowest_limit_of_a_cgroup_leaves_is_allowed() -> None:
+    text = "MemTotal: 24684192 kB\nMemAvailable: 23552000 kB\n"
+    limits = [9007199251694472, 24684193, 8192, 4096]  # the first two are larger than the memory
+    lines = [f"CgroupAvailable: {limit} kB\n" for limit in limits]
+    assert parse_host_memory(text + "".join(lines)) == HostMemory(24105, 23000, 4)
+    assert parse_host_memory(text + "".join(lines[:2])) == HostMemory(24105, 23000, None)
+    assert parse_host_memory(f"{text}CgroupAvailable: 0 kB\n").allowed_mib == 0
 
 
 def test_a_kernel_without_available_memory_leaves_it_unknown() -> None:

@@ -17,5 +17,4 @@ for directory in "$state"/nodes/*/; do
     section "vitals:${directory##*/}" 0 "$(vitals "$pid")"
     [ "$with_activity" != yes ] || section "activity:${directory##*/}" 0 "$(activity "$pid")"
 done
-[ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"
-[ ! -d "$state/lock" ] || section lock 0 "$(cat "$state/lock/owner.json" 2>/dev/null)"
+cluster "$state"

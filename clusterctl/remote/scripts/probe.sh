@@ -33,7 +33,8 @@ shift $(($1 + 1))
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/clusterctl.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+# Who listened may be gone, too.
+trap 'exit 1' HUP INT PIPE TERM
 
 # The non-interactive PATH of SSH is short, so the places where people build and unpack are looked at too.
 if [ -n "$bin_dir" ]; then
@@ -64,9 +65,18 @@ ask() { # NAME PROGRAM ARGUMENT...: in the background, for programs may take sec
     asked="$asked $name:$!"
 }
 
-code_sections() { # PREFIX PROGRAM
-    libraries=$(libraries_of "$2" 2>&1)
-    section "$1libraries" $? "$libraries"
+program_section() { # PROGRAM FINGERPRINT
+    section "program:$1" 0 "$2
+$(real_path "$1")"
+}
+
+code_sections() { # PREFIX PROGRAM FINGERPRINT VARIABLE=VALUE...
+    prefix=$1 program=$2
+    # A script is no code of llama.cpp, and its libraries are those of its shell.
+    case $3 in script-*) return ;; esac
+    shift 3
+    libraries=$(export_all "$@" && libraries_of "$program" 2>&1)
+    section "${prefix}libraries" $? "$libraries"
     base=
     while read -r library arrow file _; do
         case $library$arrow$file in libggml-base*"=>/"*) base=$file ;; esac
@@ -74,7 +84,7 @@ code_sections() { # PREFIX PROGRAM
 $libraries
 LIBRARIES
     # The library carries its commit as a plain string among other runs of hexadecimal digits.
-    section "$1commits" 0 "$(grep -m 4000 -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$2}")"
+    section "${prefix}commits" 0 "$(grep -m 4000 -aoE '[0-9a-f]{7,}(-dirty)?' "${base:-$program}")"
 }
 
 # Lines "BYTES MODIFIED FILE" of model files in the places where people and programs keep them.
@@ -118,10 +128,13 @@ fi
 if [ -n "$head" ]; then
     ask version "$@" "$head" --version
     if [ "$role" != worker ]; then
-        set -- "$@" "$head"
-        [ -n "$server" ] || set -- "$@" serve
-        ask devices "$@" --list-devices
-        is_known "$head_print" || ask help "$@" --help
+        serve=
+        [ -n "$server" ] || serve=serve
+        # shellcheck disable=SC2086 # a word, or none
+        {
+            ask devices "$@" "$head" $serve --list-devices
+            is_known "$head_print" || ask help "$@" "$head" $serve --help
+        }
     fi
 fi
 
@@ -136,19 +149,19 @@ for port in $ports; do
 done
 [ "$role" = head ] || section cache 0 "$(kib_of "$cache" && disk_of "$cache")"
 section files 0 "$files"
-[ -z "$head" ] || section "program:$head" 0 "$head_print"
-[ -z "$worker" ] || section "program:$worker" 0 "$worker_print"
+[ -z "$head" ] || program_section "$head" "$head_print"
+[ -z "$worker" ] || program_section "$worker" "$worker_print"
 if [ -n "$worker_new" ] && [ -n "$worker_old" ]; then
-    section "program:$worker_old" 0 ""
+    program_section "$worker_old" ""
 fi
-[ -z "$head" ] || [ "$role" = worker ] || code_sections "" "$head"
-[ -z "$worker" ] || [ "$role" = head ] || code_sections worker_ "$worker"
+[ -z "$head" ] || [ "$role" = worker ] || code_sections "" "$head" "$head_print" "$@"
+[ -z "$worker" ] || [ "$role" = head ] || code_sections worker_ "$worker" "$worker_print" "$@"
 if [ "$role" = survey ]; then
     section models 0 "$(models)"
     section ssh 0 "${SSH_CONNECTION:-}"
 fi
 records "$state"
-[ ! -f "$state/cluster.json" ] || section cluster 0 "$(cat "$state/cluster.json")"
+cluster "$state"
 
 for each in $asked; do
     name=${each%:*}
