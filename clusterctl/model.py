@@ -70,8 +70,7 @@ class Device:
 class HostMemory:
     """The memory of a machine itself, `None` where its system does not tell.
 
-    `allowed_mib` is what the narrowest limit of a container or of systemd leaves to a node's programs, `None`
-    where there is none.
+    `allowed_mib` is what a container or systemd leaves to a node's programs, `None` where nothing limits them.
     """
 
     total_mib: int | None = None
