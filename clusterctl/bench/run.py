@@ -14,6 +14,7 @@ from clusterctl.bench.measure import Serving, demand_room, measure, read_serving
 from clusterctl.bench.plan import estimate_of, running_plan
 from clusterctl.cluster.examine import examine
 from clusterctl.cluster.facts import NodeFacts
+from clusterctl.cluster.failure import explaining
 from clusterctl.cluster.head_api import HeadApi
 from clusterctl.cluster.membership import parse_membership
 from clusterctl.cluster.model_file import read_models
@@ -115,7 +116,8 @@ async def _measure(
             return await _ask(api, wanted, tell)
         except httpx.HTTPError as error:
             running = [name for name, process in processes_of(facts).items() if process.runs]
-            await demand_alive(opened.nodes, head.cluster, running)
+            async with explaining(opened.nodes, head.cluster):
+                await demand_alive(opened.nodes, head.cluster, running)
             raise ClusterctlError(
                 f"the connection to the head broke ({error or type(error).__name__})",
                 node=head.node,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 from clusterctl.cluster.observation import observe
-from clusterctl.cluster.record import Process
-from clusterctl.errors import ClusterctlError, StartFailed
+from clusterctl.errors import ClusterctlError, NodesFailed, NotReady, StartFailed, raise_all
 from clusterctl.llama.diagnosis import Diagnosis, NodeLog, Source, diagnose_cluster
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
@@ -14,6 +14,7 @@ from clusterctl.remote.transport import Transport
 
 LOG_LINES = 400
 SHOWN_LINES = 12
+NO_CAUSE_HINT = "its log does not tell why; run the command of `clusterctl plan` on the node by hand"
 
 
 async def read_log_tail(transport: Transport, cluster: str, node: str) -> tuple[str, ...]:
@@ -25,29 +26,40 @@ async def read_log_tail(transport: Transport, cluster: str, node: str) -> tuple[
     return tuple(output.stdout.decode(errors="replace").splitlines()[1:])
 
 
-async def explain(
-    transports: Mapping[str, Transport], cluster: str, process: Process, message: str
-) -> StartFailed:
+@asynccontextmanager
+async def explaining(transports: Mapping[str, Transport], cluster: str) -> AsyncIterator[None]:
+    """Explain what fails in the body at once: whoever undoes what was started removes the logs.
+
+    Raises:
+        ClusterctlError: what the body raised, explained.
+    """
+    try:
+        yield
+    except ClusterctlError as error:
+        errors = error.errors if isinstance(error, NodesFailed) else (error,)
+        raise_all([await explain(transports, cluster, each) for each in errors])
+
+
+async def explain(transports: Mapping[str, Transport], cluster: str, error: ClusterctlError) -> ClusterctlError:
     """Say why a program failed: the first cause in the logs of the whole cluster, and on which node it is.
 
-    A head that blames a worker is not believed before that worker's own log has been read
-    (llama.cpp issue 22643).
+    The log that tells it is shown, else the program's own. A head that blames a worker is not believed before
+    that worker's own log has been read (llama.cpp issue 22643). Other errors are returned as they are.
     """
-    record = process.record
-    if process.exit_status is not None:
-        message = f"{message} (exit status {process.exit_status})"
+    if not isinstance(error, StartFailed | NotReady) or error.node is None or error.node not in transports:
+        return error
     logs = await _read_logs(transports, cluster)
-    logs[record.node] = NodeLog(Source(record.role), logs[record.node].lines, process.exit_status)
-    log = logs[record.node].lines[-SHOWN_LINES:]
-    found = diagnose_cluster(logs)
+    own = logs[error.node]
+    message = error.message if own.exit_status is None else f"{error.message} (exit status {own.exit_status})"
+    # Of causes that explain as much, a program's own goes first.
+    found = diagnose_cluster({error.node: own, **logs})
     if found is None:
-        hint = "its log does not tell why; run the command of `clusterctl plan` on the node by hand"
-        return StartFailed(message, node=record.node, hint=hint, log=log)
+        log = own.lines[-SHOWN_LINES:]
+        return type(error)(message, node=error.node, hint=error.hint or NO_CAUSE_HINT, log=log)
     node, diagnosis = found
-    cause = diagnosis.cause if node == record.node else f"{diagnosis.cause} (on {node})"
-    return StartFailed(
-        f"{message}: {cause}", node=record.node, hint=diagnosis.next_step, log=logs[node].lines[-SHOWN_LINES:]
-    )
+    cause = diagnosis.cause if node == error.node else f"{diagnosis.cause} (on {node})"
+    log = logs[node].lines[-SHOWN_LINES:]
+    return type(error)(f"{message}: {cause}", node=error.node, hint=diagnosis.next_step, log=log)
 
 
 async def find_cause(transports: Mapping[str, Transport], cluster: str) -> tuple[str, Diagnosis] | None:

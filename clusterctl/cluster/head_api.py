@@ -154,6 +154,7 @@ async def head_api(
 
     Raises:
         UsageError: if the certificate is none.
+        NodeUnreachable: if no connection can be had through the head's machine.
     """
     # As bytes, for llama-server compares bytes, and httpx takes no text but ASCII (tools/server in llama.cpp).
     headers = {b"Authorization": f"Bearer {api_key}".encode(errors="replace")} if api_key else {}

@@ -15,22 +15,26 @@ from tenacity import (
     wait_fixed,
 )
 
-from clusterctl.cluster.failure import explain, read_log_tail
+from clusterctl.cluster.failure import read_log_tail
 from clusterctl.cluster.head_api import HeadApi
-from clusterctl.cluster.observation import observe
+from clusterctl.cluster.observation import Observation, observe
 from clusterctl.cluster.patience import Limits, Patience
+from clusterctl.cluster.prober import Prober
+from clusterctl.cluster.progress import Verdict
+from clusterctl.cluster.sight import Sight
 from clusterctl.cluster.steps import Tell
-from clusterctl.errors import ClusterctlError, NotReady, StartFailed
+from clusterctl.errors import ClusterctlError, CommandTimeout, NotReady, StartFailed, raise_all
 from clusterctl.llama.load_log import model_buffers
 from clusterctl.llama.serving import Health
 from clusterctl.model import MIB, Outcome, Split, Step
 from clusterctl.remote import commands
-from clusterctl.remote.fanout import on_all
+from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.transport import Transport
 
 TITLE = "wait until it serves"
 COMPLETION_TIMEOUT_S = 120.0
 GLANCE_S = 0.1
+PROGRESS_INTERVAL_S = 1.0
 
 
 class _Loading(ClusterctlError):
@@ -46,12 +50,13 @@ async def wait_until_serving(
     tell: Tell,
     limits: Limits,
 ) -> None:
-    """Return once `/health` is ok and a token has come back.
+    """Return once `/health` is ok and tokens come.
 
     Raises:
-        StartFailed: as soon as a process has ended, with the likely cause.
+        StartFailed: as soon as a process has ended, or if no token comes.
         NotReady: when nothing has moved for too long, with the head's last log line.
     """
+    nodes = [head, *workers]
     clock = asyncio.get_running_loop().time
     began_s = clock()
     patience = Patience(limits, began_s, began_s)
@@ -63,33 +68,49 @@ async def wait_until_serving(
     )
     async for attempt in policy:
         with attempt:
-            alive = demand_alive(transports, cluster, [head, *workers])
-            moved_bytes, health = await asyncio.gather(alive, api.health())
+            seen, health = await asyncio.gather(_look_patiently(transports, cluster, nodes), api.health())
             if health is Health.OK:
                 break
             log = await read_log_tail(transports[head], cluster, head)
-            line = log[-1].strip() if log else "its log is empty"
-            patience = patience.seeing(clock(), moved_bytes, line)
+            line = log[-1].strip() if log else patience.line or "its log is empty"
+            patience = patience.seeing(clock(), _moved_bytes(seen, nodes), line)
             if refusal := patience.refusal(clock()):
                 raise _not_ready(head, refusal)
             tell(Step(TITLE, Outcome.WAITING, detail=f"{health}: {line}"))
             raise _Loading(line)
-    await _demand_token(transports, cluster, head, workers, api)
+    await _demand_token(transports, cluster, nodes, api, tell)
 
 
 async def _demand_token(
-    transports: Mapping[str, Transport], cluster: str, head: str, workers: Sequence[str], api: HeadApi
+    transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str], api: HeadApi, tell: Tell
 ) -> None:
     """Health stays ok when the cluster can compute nothing."""
-    missing = await api.completes(COMPLETION_TIMEOUT_S)
+    if (await api.pulse()).is_idle is False:
+        missing = await _missing_progress(transports, cluster, nodes, api, tell)
+    else:
+        missing = await api.completes(COMPLETION_TIMEOUT_S)
     if missing is not None:
-        await demand_alive(transports, cluster, [head, *workers])
-        raise StartFailed(
-            f"the head says it is healthy but completes nothing: {missing}",
-            node=head,
-            hint=f"`clusterctl logs {head}` shows why",
-            log=(await read_log_tail(transports[head], cluster, head))[-12:],
-        )
+        await demand_alive(transports, cluster, nodes)
+        raise StartFailed(f"the head says it is healthy but completes nothing: {missing}", node=nodes[0])
+
+
+async def _missing_progress(
+    transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str], api: HeadApi, tell: Tell
+) -> str | None:
+    """Wait until a head that is at work has got on with it, and return `None`; else what came instead.
+
+    A token of ours would have to wait for its turn, for as long as an answer takes.
+    """
+    prober = Prober(COMPLETION_TIMEOUT_S)
+    while True:
+        seen = await _look_patiently(transports, cluster, nodes)
+        progress = (await prober.probe(api, Sight(nodes[0], seen).motion, may_ask=True)).progress
+        if progress.verdict == Verdict.PROVEN:
+            return None
+        if progress.verdict == Verdict.STUCK:
+            return progress.detail
+        tell(Step(TITLE, Outcome.WAITING, detail=progress.detail))
+        await asyncio.sleep(PROGRESS_INTERVAL_S)
 
 
 async def _rest(api: HeadApi, seconds: float) -> None:
@@ -107,31 +128,55 @@ def _not_ready(head: str, refusal: str) -> NotReady:
     return NotReady(
         refusal,
         node=head,
-        hint="what was started has been undone; `up --no-wait` lets it load on, for `clusterctl logs` to show; "
-        "--timeout and --stall-timeout say how long to wait",
+        hint="--timeout and --stall-timeout say how long to wait; with --no-wait it loads on by itself",
     )
 
 
-async def demand_alive(transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str]) -> int | None:
-    """If the programs of all nodes run, return how many bytes they have moved so far.
-
-    The first node is the head; `None` if its bytes can't be told, for those of the workers pass it as well.
+async def demand_alive(transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str]) -> None:
+    """Return if the programs of all nodes run; the first node is the head.
 
     Raises:
-        StartFailed: for those that do not, each with its likely cause; workers first, as causes go.
+        StartFailed: for those that do not; workers first, as causes go.
+        NodeUnreachable: for those that can't be looked at.
     """
+    (await _look(transports, cluster, nodes)).all_done()
 
-    async def look(name: str, transport: Transport) -> int | None:
+
+async def _look_patiently(
+    transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str]
+) -> Mapping[str, Observation]:
+    """Return what is seen of nodes whose programs run; one that is busy with loading may be too slow to answer.
+
+    Raises:
+        StartFailed: if a program does not run.
+        NodeUnreachable: if a node is gone.
+    """
+    looked = await _look(transports, cluster, nodes)
+    raise_all([error for error in looked.failed.values() if not isinstance(error, CommandTimeout)])
+    return looked.done
+
+
+async def _look(transports: Mapping[str, Transport], cluster: str, nodes: Sequence[str]) -> Outcomes[Observation]:
+    async def look(name: str, transport: Transport) -> Observation:
         seen = await observe(transport, cluster, activity=True)
         process = seen.process(name)
         if process is None:
             raise StartFailed("its record has vanished", node=name, hint="run `clusterctl down`, then `up`")
         if not process.runs:
-            raise await explain(transports, cluster, process, f"the {process.record.role} has died")
-        return seen.moved_bytes.get(name)
+            raise StartFailed(f"the {process.record.role} has died", node=name)
+        return seen
 
-    moved_bytes = (await on_all({name: transports[name] for name in reversed(nodes)}, look)).all_done()
-    return None if moved_bytes[nodes[0]] is None else sum(filter(None, moved_bytes.values()))
+    return await on_all({name: transports[name] for name in reversed(nodes)}, look)
+
+
+def _moved_bytes(seen: Mapping[str, Observation], nodes: Sequence[str]) -> int | None:
+    """How many bytes the programs have moved so far; `None` if a node was not seen, or the head's are unknown.
+
+    The first node is the head; those of the workers pass it as well.
+    """
+    if any(name not in seen for name in nodes) or nodes[0] not in seen[nodes[0]].moved_bytes:
+        return None
+    return sum(seen[name].moved_bytes.get(name, 0) for name in nodes)
 
 
 async def demand_buffers(head: Transport, cluster: str, split: Split) -> str:
@@ -152,6 +197,6 @@ async def demand_buffers(head: Transport, cluster: str, split: Split) -> str:
             raise StartFailed(
                 f"the head's log shows no model buffer at {endpoint}: it loads without this worker",
                 node=share.offer.node,
-                hint="compare the builds with `clusterctl check`, and look at both logs",
+                hint="compare the builds with `clusterctl check`",
             )
     return ", ".join(f"{at} holds {buffers[at]:.1f} MiB of {mib:.1f} planned" for at, mib in planned.items())

@@ -29,7 +29,7 @@ async def say_hello(head: Transport, node: str, address: str, port: int) -> Hell
 
     Raises:
         StartFailed: if the head can't reach the worker, or something else answers there.
-        NodeUnreachable: if the head itself is gone.
+        NodeUnreachable: if the head itself is gone, or lets no connection through.
     """
     for with_capabilities in (True, False):
         answer, seconds = await _exchange(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from clusterctl.cluster.bringup import Bringup
 from clusterctl.cluster.cache_check import drop_damaged_caches
 from clusterctl.cluster.canary import demand_sense
+from clusterctl.cluster.failure import explaining
 from clusterctl.cluster.patience import Limits, load_deadline_s
 from clusterctl.cluster.readiness import demand_alive, demand_buffers, wait_until_serving
 from clusterctl.cluster.references import reference_key
@@ -21,12 +22,13 @@ async def wait(context: Bringup) -> Bringup:
     """Wait until the head serves with all that the workers were to hold."""
     head = context.inventory.head.name
     nodes, workers = context.opened.nodes, context.worker_names
-    async with open_running_head(context.head, context.head_record) as api:
-        has_loaded = context.fresh or await api.health() is not Health.OK
-        await wait_until_serving(nodes, context.cluster, head, workers, api, context.tell, _limits(context))
-    if context.plan is not None and context.has_workers:
-        held = await demand_buffers(context.head, context.cluster, context.plan.split)
-        context.tell(Step("weights", Outcome.DONE, detail=held))
+    async with explaining(nodes, context.cluster):
+        async with open_running_head(context.head, context.head_record) as api:
+            has_loaded = context.fresh or await api.health() is not Health.OK
+            await wait_until_serving(nodes, context.cluster, head, workers, api, context.tell, _limits(context))
+        if context.plan is not None and context.has_workers:
+            held = await demand_buffers(context.head, context.cluster, context.plan.split)
+            context.tell(Step("weights", Outcome.DONE, detail=held))
     if has_loaded:
         caching = [node.name for node in context.inventory.workers if node.rpc.cache]
         names = [name for name in workers if name in caching]
@@ -42,7 +44,8 @@ async def ask_for_sense(context: Bringup) -> Bringup:
         sense = await demand_sense(api, head, key, on_one_node=not context.has_workers, tell=context.tell)
     if sense.verdict is Verdict.DOUBTFUL:
         # A head that does not answer may have lost a worker just now.
-        await demand_alive(context.opened.nodes, context.cluster, [head, *context.worker_names])
+        async with explaining(context.opened.nodes, context.cluster):
+            await demand_alive(context.opened.nodes, context.cluster, [head, *context.worker_names])
         if context.options.demands_sense:
             raise ComputesNonsense(f"whether it computes sense can't be told: {sense.detail}", node=head)
     return context

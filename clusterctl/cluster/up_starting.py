@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from clusterctl.cluster.bringup import Bringup
+from clusterctl.cluster.failure import explaining
 from clusterctl.cluster.known_faults import demand_no_known_fault, find_known_faults
 from clusterctl.cluster.launch import endpoints_of, head_command, head_settings
 from clusterctl.cluster.membership import Membership
@@ -59,7 +60,10 @@ async def verify_workers(context: Bringup) -> Bringup:
 
     async def verify(name: str, launch: Launch) -> Hello:
         with telling(context.tell, "verify the worker", name) as note:
-            hello = await verify_worker(context.opened.nodes, context.inventory.head.name, context.cluster, launch)
+            async with explaining(context.opened.nodes, context.cluster):
+                hello = await verify_worker(
+                    context.opened.nodes, context.inventory.head.name, context.cluster, launch
+                )
             note.detail = (
                 f"listens on {launch.address}:{launch.port} only, RPC {hello.protocol}, "
                 f"answers the head in {hello.round_trip_ms:.1f} ms"
@@ -80,8 +84,9 @@ async def _take_names(context: Bringup, protocols: Collection[RpcProtocol]) -> B
     if not endpoints:
         return context
     assert facts.head_program is not None
-    listed = await see_devices(context.head, facts.head_program, context.inventory.head.env, endpoints)
-    names = match_devices(plan.split, listed)
+    async with explaining(context.opened.nodes, context.cluster):
+        listed = await see_devices(context.head, facts.head_program, context.inventory.head.env, endpoints)
+        names = match_devices(plan.split, listed)
     device = plan.draft.device if plan.draft else None
     settings = head_settings(context.recipe, facts, plan.split, names, draft_device=device)
     head = head_command(context.inventory, context.recipe, facts, settings)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
-from clusterctl.cluster.failure import explain
 from clusterctl.cluster.observation import SOCKETS_HINT, observe
 from clusterctl.cluster.rpc_probe import Hello, say_hello
 from clusterctl.cluster.starting import Launch
@@ -41,18 +40,18 @@ async def verify_worker(transports: Mapping[str, Transport], head: str, cluster:
     )
     async for attempt in policy:
         with attempt:
-            await _check_listening(transports, cluster, launch)
+            await _check_listening(transports[launch.command.node], cluster, launch)
     return await say_hello(transports[head], launch.command.node, launch.address, launch.port)
 
 
-async def _check_listening(transports: Mapping[str, Transport], cluster: str, launch: Launch) -> None:
+async def _check_listening(worker: Transport, cluster: str, launch: Launch) -> None:
     node = launch.command.node
-    seen = await observe(transports[node], cluster, (launch.port,))
+    seen = await observe(worker, cluster, (launch.port,))
     process = seen.process(node)
-    if process is None or not process.runs:
-        if process is None:
-            raise StartFailed("the worker's record has vanished", node=node, hint="run `clusterctl up` again")
-        raise await explain(transports, cluster, process, "the worker ended before it listened")
+    if process is None:
+        raise StartFailed("the worker's record has vanished", node=node, hint="run `clusterctl up` again")
+    if not process.runs:
+        raise StartFailed("the worker ended before it listened", node=node)
     if seen.sockets is None:
         raise StartFailed(
             f"where the worker listens can't be told: the sockets of {node} can't be listed",
@@ -61,11 +60,8 @@ async def _check_listening(transports: Mapping[str, Transport], cluster: str, la
         )
     listening = {socket.address for socket in seen.listening(launch.port)}
     if not listening:
-        raise _NotListening(
-            f"the worker lives but does not listen on {launch.address}:{launch.port}",
-            node=node,
-            hint=f"`clusterctl logs {node}` shows what it waits for",
-        )
+        message = f"the worker lives but does not listen on {launch.address}:{launch.port}"
+        raise _NotListening(message, node=node)
     if listening != {launch.address}:
         raise StartFailed(
             f"port {launch.port} is open on {', '.join(sorted(listening))} instead of {launch.address} alone",
@@ -76,7 +72,7 @@ async def _check_listening(transports: Mapping[str, Transport], cluster: str, la
         raise StartFailed(
             f"port {launch.port} is held by {seen.holders_in_words(launch.port)}, not by the worker just started",
             node=node,
-            hint="look at what holds it; clusterctl touches only what it started",
+            hint="look at what holds it; where the worker's program is a script, it must `exec` the real one",
         )
 
 
@@ -143,7 +139,7 @@ def match_devices(split: Split, listed: Listing) -> tuple[str, ...]:
 def _unseen(share: Share, listed: Listing) -> StartFailed:
     seen = ", ".join(f"{device.name} ({device.description})" for device in listed.devices) or "none"
     message = f"the head does not see {share.offer.device} at {share.offer.rpc_endpoint or 'home'}; it sees {seen}"
-    hint = "compare the builds with `clusterctl check`, and look at the worker's log"
+    hint = "compare the builds with `clusterctl check`"
     if found := diagnose(listed.text.splitlines(), source=Source.PROBE):
         message, hint = f"{message}: {found.cause}", found.next_step
     return StartFailed(message, node=share.offer.node, hint=hint)

@@ -72,10 +72,20 @@ class SshTransport(Transport):
             async with asyncio.timeout(timeout_s):
                 reader, writer = await self._connection.open_connection(address, port, encoding=None)
         except asyncssh.Error as error:
-            if isinstance(error, asyncssh.ChannelOpenError) and not self._connection.is_closed():
-                raise _channel_error(error) from error
-            raise self._lost(str(error)) from error
+            if not isinstance(error, asyncssh.ChannelOpenError) or self._connection.is_closed():
+                raise self._lost(str(error)) from error
+            if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
+                raise self._forbidden() from error
+            raise _channel_error(error) from error
         return _Reader(reader), _Writer(writer)
+
+    def _forbidden(self) -> NodeUnreachable:
+        return NodeUnreachable(
+            "its sshd forbids connections through it",
+            node=self.node,
+            hint="AllowTcpForwarding must be yes or local in the node's sshd_config; DisableForwarding and "
+            "PermitOpen there, and a restricted key, forbid it too",
+        )
 
     def _lost(self, reason: str) -> NodeUnreachable:
         return NodeUnreachable(
@@ -123,8 +133,6 @@ def _failing_as_asyncio() -> Iterator[None]:
 
 def _channel_error(error: asyncssh.ChannelOpenError) -> OSError:
     text = error.reason.lower()
-    if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
-        return OSError("the node's sshd forbids it: AllowTcpForwarding must be yes or local")
     if "refused" in text:
         return ConnectionRefusedError(error.reason)
     if "timed out" in text or "timeout" in text:

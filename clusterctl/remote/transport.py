@@ -108,7 +108,7 @@ class Transport(ABC):
             ConnectionRefusedError: if nothing listens there.
             TimeoutError: if nothing answers in time.
             OSError: for any other reason the node gives.
-            NodeUnreachable: if the way to the node itself is gone.
+            NodeUnreachable: if the way to the node itself is gone, or its sshd forbids such connections.
         """
 
     @abstractmethod

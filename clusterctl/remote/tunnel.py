@@ -19,7 +19,12 @@ async def tunnel(transport: Transport, address: str, port: int, local_port: int 
 
     Raises:
         OSError: if `local_port` is taken.
+        NodeUnreachable: if no connection can be had through the node, whoever listens at its other end.
     """
+    # At the near end this would show as a closed connection too, and nobody would be told why.
+    with contextlib.suppress(OSError):
+        _, opened = await transport.open_connection(address, port, CONNECT_TIMEOUT_S)
+        opened.close()
     pumps: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -121,6 +121,14 @@ def test_a_second_up_changes_nothing(operator: Operator, brought_up: Finished) -
     ]
 
 
+def test_a_second_up_finds_a_head_that_is_busy_with_an_answer_at_work(
+    lab: Lab, operator: Operator, brought_up: Finished
+) -> None:
+    with generating(lab):
+        again = operator.succeed("up", "--json").document
+    assert (again["ok"], again["changed"]) == (True, False)
+
+
 def test_status_shows_who_serves_where(lab: Lab, operator: Operator, brought_up: Finished) -> None:
     status = operator.succeed("status", "--json").document
     assert (status["state"], status["problems"]) == ("up", [])

@@ -25,9 +25,13 @@ USER = "ops"
 
 @dataclass(slots=True)
 class Machine:
-    """What a server's machine holds: the user's home, connections, and the programs that were started."""
+    """What a server's machine holds: the user's home, connections, and the programs that were started.
+
+    `forwards` is whether its sshd lets connections through.
+    """
 
     home: Path
+    forwards: bool = True
     logging_in: int = 0
     most_logging_in: int = 0
     connected: set[asyncssh.SSHServerConnection] = field(default_factory=set)
@@ -142,7 +146,7 @@ async def serving(directory: Path, shell: Shell | None = None) -> AsyncIterator[
 
 
 class _Watched(asyncssh.SSHServer):
-    """Counts logins and connections, and lets the client through to every address."""
+    """Counts logins and connections, and lets the client through to every address, or to none."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -166,6 +170,8 @@ class _Watched(asyncssh.SSHServer):
     async def connection_requested(
         self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
     ) -> asyncssh.SSHTCPSession[bytes]:
+        if not self._machine.forwards:
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, "open failed")
         try:
             forwarder = await self._connection.forward_connection(dest_host, dest_port)
             return cast("asyncssh.SSHTCPSession[bytes]", forwarder)  # it has the methods of one

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from clusterctl.cluster.rpc_probe import say_hello
 from clusterctl.errors import NodeUnreachable
 from clusterctl.remote.ssh import SshTransport
 from clusterctl.remote.tunnel import tunnel
@@ -176,3 +177,22 @@ async def test_no_connection_opens_once_the_way_to_the_node_is_gone(node: SshTra
     await until(lambda: not server.machine.connected)
     with pytest.raises(NodeUnreachable):
         await node.open_connection(HOST, closed_port(), 5)
+
+
+async def test_a_node_that_lets_no_connection_through_is_told_before_anybody_connects(
+    node: SshTransport, server: Server
+) -> None:
+    server.machine.forwards = False
+    with pytest.raises(NodeUnreachable, match="sshd forbids connections through it") as caught:
+        async with tunnel(node, HOST, closed_port()):
+            pytest.fail("it leads nowhere")
+    assert "AllowTcpForwarding" in str(caught.value.hint)
+
+
+async def test_a_head_that_lets_no_connection_through_is_not_the_workers_fault(
+    node: SshTransport, server: Server
+) -> None:
+    server.machine.forwards = False
+    with pytest.raises(NodeUnreachable, match="sshd forbids") as caught:
+        await say_hello(node, "w1", HOST, closed_port())
+    assert caught.value.node == "strix1"
