@@ -3,7 +3,7 @@
     python -m benchmarks.check_time
 
 Needs what the lab tests need: root on Linux, sshd, iproute2. Prints the median of 5 runs of each, whole processes.
-The first check of a build asks every program for its options too, as the questions by hand do; later ones know them.
+The first check of a build asks every program for its options too, as the questions by hand do; later ones know.
 """
 
 from __future__ import annotations

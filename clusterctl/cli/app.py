@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.core import ParameterSource
 
+from clusterctl.cli import output
 from clusterctl.errors import UsageError
 from clusterctl.ui.screen import Color, Screen
 
@@ -85,10 +86,11 @@ class App:
 
     def show(self, report: Report, view: Callable[[Screen, Report], None]) -> None:
         """Print a report: as one JSON document with `--json`, else as `view` draws it."""
-        if self.as_json:
-            click.echo(to_json(report))
-        else:
-            view(self.screen(), report)
+        with output.read_or_not():
+            if self.as_json:
+                click.echo(to_json(report))
+            else:
+                view(self.screen(), report)
 
 
 def demand_use(options: Mapping[str, str], *, when: str) -> None:

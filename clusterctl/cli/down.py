@@ -31,7 +31,7 @@ from clusterctl.ui.progress import Progress
     "--force",
     is_flag=True,
     help="Also end orphans of lost runs, and workers of a head that stays; forget a --node that has left the "
-    "inventory and is out of reach.",
+    "inventory and is out of reach, or whose port somebody else holds.",
 )
 @click.option("--purge-cache", is_flag=True, help="Also remove the tensors that workers keep on disk.")
 @pass_app

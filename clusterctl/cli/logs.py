@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from clusterctl.cli import output
 from clusterctl.cli.app import App, demand_use, pass_app, to_json
 from clusterctl.cli.completing import NODE
 from clusterctl.cli.main import GlobalCommand
@@ -85,7 +86,8 @@ def logs(
             run(_follow(app, inventory, wanted))
         return 0
     found = run(read_logs(inventory, wanted))
-    _show(app, inventory, found)
+    with output.read_or_not():
+        _show(app, inventory, found)
     for error in found.failed.values():
         show_error(app.screen(), error)
     return max((error.exit_code for error in found.failed.values()), default=0)

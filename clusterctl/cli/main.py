@@ -5,6 +5,7 @@ Only click is imported here; a command's own module, and what it needs, is impor
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -177,7 +178,8 @@ def main() -> None:
     output.replace_closed()
     gc.set_threshold(NEW_OBJECTS_BETWEEN_COLLECTIONS)
     exit_code = run(sys.argv[1:])
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
     # Everything has been closed and written; Python would still take every module apart, which takes 0.1 s.
     os._exit(exit_code)
 
@@ -187,15 +189,14 @@ def run(arguments: list[str]) -> int:
     wanted = _global_options(arguments)
     try:
         exit_code = _run(arguments, wanted)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has left, as `| head` does; nothing more can be said to it.
-        output.discard()
-        return 0
+        with output.read_or_not():
+            sys.stdout.flush()
     except OSError as error:
         if not output.is_stuck():
             raise
         output.discard()
+        if isinstance(error, BrokenPipeError):
+            return 0  # the reader of a stream, such as a log that is followed, has left: that ends it
         return _fail(replace(wanted, as_json=False), _unwritten(error))
     return exit_code
 
@@ -209,11 +210,10 @@ def _run(arguments: list[str], wanted: App) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):
+            error.show()
         _show_as_json(wanted, UsageError(error.format_message()))
         return error.exit_code
-    except BrokenPipeError:
-        raise
     except (KeyboardInterrupt, click.Abort) as error:
         problem: ClusterctlError = _interrupted(error)
     except ClusterctlError as error:
@@ -271,7 +271,8 @@ def _show_as_json(wanted: App, error: ClusterctlError) -> None:
     if wanted.as_json:
         causes = error.errors if isinstance(error, NodesFailed) else ()
         described = {**_described(error), "causes": [_described(cause) for cause in causes]}
-        click.echo(to_json({"ok": False, **error.fields, "error": described}))
+        with output.read_or_not():
+            click.echo(to_json({"ok": False, **error.fields, "error": described}))
 
 
 def _described(error: ClusterctlError) -> dict[str, object]:

@@ -1,17 +1,28 @@
-"""Standard output that takes no more: its reader has left, its disk is full, or it was closed from the start."""
+"""Standard streams that fail: stdout's reader has left, its disk is full, or one was closed from the start."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
 def replace_closed() -> None:
-    """Give the program somewhere to write to where `>&-` or `2>&-` has left it nothing."""
-    for name in ("stdout", "stderr"):
+    """Give the program something to read from or write to where `<&-`, `>&-` or `2>&-` has left it nothing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # it stays open to the end
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # it stays open to the end
+
+
+@contextmanager
+def read_or_not() -> Iterator[None]:
+    """Let a command that has its result go on to its end although nobody reads that, as after `| head`."""
+    try:
+        yield
+    except BrokenPipeError:
+        discard()
 
 
 def is_stuck() -> bool:

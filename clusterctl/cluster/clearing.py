@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from clusterctl.cluster.membership import Member
 from clusterctl.cluster.observation import Observation
-from clusterctl.cluster.proof import prove_gone
+from clusterctl.cluster.places import place_of
+from clusterctl.cluster.proof import prove_gone, prove_silent
 from clusterctl.cluster.session import Session
-from clusterctl.cluster.sight import Found, programs_of
+from clusterctl.cluster.sight import Found, find_membership, programs_of
 from clusterctl.cluster.steps import Tell
 from clusterctl.cluster.stopping import remove_damaged, stop_recorded
 from clusterctl.config.inventory import Inventory
@@ -64,7 +66,8 @@ async def clear(
     errors |= removed.failed
     if not opened.dry:
         stopped = {n: item for n, item in found.items() if n not in reasons and n not in errors}
-        errors |= await _prove(inventory, opened, stopped, tell)
+        unrecorded = {n: member for n, member in _unrecorded(inventory, seen).items() if not only or n in only}
+        errors |= await _prove(inventory, opened, stopped, unrecorded, tell)
     left = reasons | {name: error.message for name, error in errors.items()}
     return Cleared(has_stopped or any(removed.done.values()), left, {**lost, **errors})
 
@@ -125,15 +128,27 @@ def _attached(seen: Observation, port: int) -> str | None:
     return peers[0].peer_address if peers else None
 
 
+def _unrecorded(inventory: Inventory, seen: Mapping[str, Observation]) -> dict[str, Member]:
+    """Members whose own record is gone, by their places: their end may never have been proven."""
+    membership = find_membership(seen, inventory.head.name)
+    members = (*membership.members, *membership.former) if membership else ()
+    places = {place_of(member, inventory, seen): member for member in members}
+    recorded = programs_of(seen)
+    return {p: m for p, m in places.items() if p in seen and p not in recorded and m.name not in recorded}
+
+
 async def _prove(
-    inventory: Inventory, opened: Session, stopped: Mapping[str, Found], tell: Tell
+    inventory: Inventory,
+    opened: Session,
+    stopped: Mapping[str, Found],
+    unrecorded: Mapping[str, Member],
+    tell: Tell,
 ) -> Mapping[str, ClusterctlError]:
-    """Look again, and return what speaks against it that something that was stopped is gone."""
-    proven = await on_all(
-        stopped,
-        lambda name, item: prove_gone(opened.nodes[item.node], inventory.cluster, name, item.process, tell),
-    )
-    return proven.failed
+    """Look again, and return what speaks against it that something is gone."""
+    cluster, nodes = inventory.cluster, opened.nodes
+    gone = await on_all(stopped, lambda n, item: prove_gone(nodes[item.node], cluster, n, item.process, tell))
+    silent = await on_all(unrecorded, lambda n, member: prove_silent(nodes[n], cluster, n, member, tell))
+    return {**gone.failed, **silent.failed}
 
 
 def _damaged(seen: Mapping[str, Observation]) -> dict[str, str]:

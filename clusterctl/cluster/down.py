@@ -16,6 +16,7 @@ from clusterctl.cluster.enrolment import announce_end, forget
 from clusterctl.cluster.lock import LockFailed, holding
 from clusterctl.cluster.observation import Observation, observe
 from clusterctl.cluster.places import as_former, elsewhere
+from clusterctl.cluster.proof import PortOpen
 from clusterctl.cluster.session import Session, session
 from clusterctl.cluster.sight import find_membership, orphans_of, programs_of
 from clusterctl.cluster.steps import Tell
@@ -39,7 +40,8 @@ async def tear_down(
 
     `force` also stops workers whose head can't be reached, or is to stay, and orphans: running programs of this
     cluster that no record of it counts; and it forgets those of `only` that are out of reach and not in the
-    inventory any more. `purge_cache` removes the tensors that workers keep on disk.
+    inventory any more, or whose port somebody else holds. `purge_cache` removes the tensors that workers keep on
+    disk.
 
     Raises:
         LockHeld: if another command works on the cluster.
@@ -141,9 +143,12 @@ def _running_but(only: Collection[str], seen: Mapping[str, Observation]) -> tupl
 def _without_lost(
     inventory: Inventory, opened: Session, cleared: Cleared, only: Collection[str], tell: Tell
 ) -> Cleared:
-    """Forget those asked for that are out of reach and in no inventory: machines that are gone for good."""
+    """Forget what was asked for and can't be ended: a machine out of reach and in no inventory, which is gone for
+    good, or a port that somebody else holds.
+    """
     known = {node.name for node in inventory.nodes}
-    lost = (set(only) & set(opened.unreachable)) - known
+    taken = {name for name, cause in cleared.causes.items() if isinstance(cause, PortOpen)}
+    lost = set(only) & (set(opened.unreachable) - known | taken)
     for name in sorted(lost):
         tell(Step("forget", Outcome.WARNING, name, detail="what it may still run has not been ended"))
     return replace(cleared, left={name: reason for name, reason in cleared.left.items() if name not in lost})

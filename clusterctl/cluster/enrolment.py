@@ -62,7 +62,7 @@ async def forget(
         kept = [await _write(inventory, opened, name, "") for name in damaged]
         return {**left, **{name: reason for name, reason in zip(damaged, kept, strict=True) if reason}}
     everyone = (*membership.members, *membership.former)
-    names = {member.name: {member.name, place_of(member, inventory)} for member in everyone}
+    names = {member.name: {member.name, place_of(member, inventory, seen)} for member in everyone}
     gone = {name for name, own in names.items() if own.isdisjoint(left) and not (only and own.isdisjoint(only))}
     remaining = membership.without(gone)
     remaining = replace(remaining, is_leaving=remaining.is_leaving or not only)

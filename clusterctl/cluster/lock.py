@@ -23,10 +23,11 @@ LEASE_S = 60
 BEAT_S = 10
 # Older, the lock is renewed before anything is changed.
 FRESH_S = 2
+_HINT = "look at free disk space and at the user's rights in ~/.local/state"
 
 
 class LockFailed(StartFailed):
-    """The lock can't be made: nobody has it, and nobody can."""
+    """The lock can't be made, or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Owner:
     def of_this_process(cls, command: str) -> Owner:
         """This process, about to run `command`."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(getpass.getuser(), socket.gethostname(), os.getpid(), command, since)
+        return cls(user_name(), socket.gethostname(), os.getpid(), command, since)
 
     def __str__(self) -> str:
         return f"{self.who}@{self.where} (pid {self.pid}) runs `{self.command}` since {self.since}"
@@ -101,6 +102,14 @@ class Lease:
                 return
 
 
+def user_name() -> str:
+    """Who runs this process: by name or, as in a container whose user has none, by number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
 def new_token() -> str:
     """A name for one holder that nobody else has."""
     return secrets.token_hex(8)
@@ -134,8 +143,14 @@ async def holding(head: Transport, cluster: str, command: str, token: str | None
 
 
 async def break_lock(head: Transport, cluster: str) -> str | None:
-    """Remove the lock whoever holds it; return who did, or `None` if nobody."""
+    """Remove the lock whoever holds it; return who did, or `None` if nobody.
+
+    Raises:
+        LockFailed: if it can't be removed, as on a disk that is read-only.
+    """
     output = await head.run(commands.lock("break", cluster, "broken", lease_s=LEASE_S))
+    if output.exit_status not in (0, 3):
+        raise LockFailed("the cluster's lock can't be removed", node=head.node, hint=_HINT)
     return None if output.exit_status else _holder(output.stdout)[0]
 
 
@@ -147,7 +162,7 @@ async def _acquire(head: Transport, cluster: str, token: str, owner: str) -> Non
         raise LockFailed(
             f"could not take the cluster's lock: {output.stderr.strip()[:300]}",
             node=head.node,
-            hint="look at free disk space and at the user's rights in ~/.local/state",
+            hint=_HINT,
         )
     holder, age_s = _holder(output.stdout)
     raise LockHeld(

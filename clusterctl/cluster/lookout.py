@@ -27,7 +27,7 @@ from clusterctl.llama.load_log import model_buffers
 from clusterctl.llama.serving import Health
 from clusterctl.remote import commands
 from clusterctl.remote.fanout import on_all
-from clusterctl.remote.target import Destination
+from clusterctl.remote.target import Target
 from clusterctl.remote.transport import Transport
 from clusterctl.reports import ProgressReport
 
@@ -68,7 +68,7 @@ class Lookout:
         self._cluster = inventory.cluster
         self._opened = opened
         self._prober = prober
-        self._targets = targets_of(inventory)
+        self._targets: dict[str, Target] = dict(targets_of(inventory))
         self._programs_every_s = programs_every_s
         self._has_looked = False
         self._calm: Calm | None = None
@@ -130,12 +130,13 @@ class Lookout:
             self._opened.unreachable[name] = error
         return dict(outcomes.done)
 
-    def _strangers(self, sight: Sight) -> dict[str, Destination | None]:
+    def _strangers(self, sight: Sight) -> dict[str, Target]:
         """Members to which the inventory does not lead any more; what was left of former ones serves nobody."""
         if sight.membership is None:
             return {}
-        places = elsewhere(replace(sight.membership, former=()), self._inventory, sight.seen)
-        return {place: destination for place, destination in places.items() if place not in self._targets}
+        passed_over = {*self._targets, *(former.name for former in sight.membership.former)}
+        places = elsewhere(sight.membership, self._inventory, sight.seen)
+        return {place: target for place, target in places.items() if place not in passed_over}
 
     def _reconnect(self) -> None:
         lost = {name: self._targets[name] for name in self._opened.unreachable}

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+from clusterctl.cluster.record import known_fields
 from clusterctl.config.inventory import Inventory, Node
 from clusterctl.model import Role
-from clusterctl.remote.target import Destination
+from clusterctl.remote.target import Destination, Machine, Target
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node of the cluster as it was brought up; `destination` is `None` for the head's own machine.
+    """A node of the cluster as it was brought up; `destination` is `None` for `connection: local`.
 
     `rpc_protocol` is what a worker said to the head before that took its only connection; `None` until then.
+    `hostname` is what its machine calls itself; `None` if that is not on record.
     """
 
     name: str
@@ -24,6 +27,12 @@ class Member:
     address: str
     port: int
     rpc_protocol: str | None = None
+    hostname: str | None = None
+
+    @property
+    def target(self) -> Target:
+        """Where to reach it: what was local is so only on its own machine."""
+        return self.destination or (Machine(self.hostname) if self.hostname else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +80,13 @@ def parse_membership(text: str | None) -> Membership | None:
         return None
 
 
-def _member(raw: Mapping[str, object]) -> Member:
-    fields = dict(raw)
+def _member(raw: Mapping[str, Any]) -> Member:
+    fields = known_fields(Member, raw)
     destination = fields["destination"]
-    fields["destination"] = Destination(**destination) if isinstance(destination, dict) else None
-    fields["role"] = Role(str(fields["role"]))
-    return Member(**fields)  # type: ignore[arg-type]  # a wrong field is a TypeError, caught above
+    known = known_fields(Destination, destination) if destination else None
+    fields["destination"] = known and Destination(**known)
+    fields["role"] = Role(fields["role"])
+    return Member(**fields)
 
 
 def destination_of(node: Node) -> Destination | None:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
+from clusterctl.cluster.membership import Member
 from clusterctl.cluster.node_memory import NodeMemory, read_memory
 from clusterctl.cluster.observation import SOCKETS_HINT, Observation, observe
-from clusterctl.cluster.record import Process, Record
+from clusterctl.cluster.record import Process
 from clusterctl.cluster.steps import Tell, telling
 from clusterctl.errors import Degraded
 from clusterctl.llama.devices import parse_devices
-from clusterctl.model import Device
+from clusterctl.model import Device, Outcome
 from clusterctl.remote import commands
 from clusterctl.remote.sockets import may_overlap
 from clusterctl.remote.transport import Transport
@@ -22,6 +23,10 @@ MEMORY_TIMEOUT_S = 15.0
 # Desktops, and drivers themselves, take and give back this much at any time.
 TOLERANCE_MIB = 512
 TOLERANCE_SHARE = 0.03
+
+
+class PortOpen(Degraded):
+    """Somebody listens where a program of the cluster did."""
 
 
 class _StillHeld(Degraded):
@@ -40,24 +45,38 @@ async def prove_gone(transport: Transport, cluster: str, name: str, process: Pro
         seen = await observe(transport, cluster, (record.port,))
         if seen.process(record.node):
             raise Degraded("its record is still there", node=name)
-        _prove_closed(seen, name, record)
+        _prove_closed(seen, name, record.address, record.port)
         memory = await _prove_memory(transport, cluster, process) if process.runs else ()
         note.detail = ", ".join(("no process", f"port {record.port} closed", *memory))
 
 
-def _prove_closed(seen: Observation, name: str, record: Record) -> None:
+async def prove_silent(transport: Transport, cluster: str, name: str, member: Member, tell: Tell) -> None:
+    """Look, and return if nobody listens where a member would of which nothing is on record.
+
+    Raises:
+        Degraded: if somebody does, or that can't be told.
+        NodeUnreachable: if the node is gone.
+    """
+    with telling(tell, f"prove that the {member.role} is gone", name) as note:
+        seen = await observe(transport, cluster, (member.port,))
+        _prove_closed(seen, name, member.address, member.port)
+        note.outcome, note.detail = Outcome.UNCHANGED, f"nothing on record, port {member.port} closed"
+
+
+def _prove_closed(seen: Observation, name: str, address: str, port: int) -> None:
     """Return if nobody listens where the program did: before it was started, nobody may have either."""
     if seen.sockets is None:
         raise Degraded(
-            f"whether port {record.port} is closed can't be told: the node's sockets can't be listed",
+            f"whether port {port} is closed can't be told: the node's sockets can't be listed",
             node=name,
             hint=SOCKETS_HINT,
         )
-    if any(may_overlap(socket.address, record.address) for socket in seen.listening(record.port)):
-        raise Degraded(
-            f"port {record.port} is still open, held by {seen.holders_in_words(record.port)}",
+    if any(may_overlap(socket.address, address) for socket in seen.listening(port)):
+        raise PortOpen(
+            f"port {port} is still open, held by {seen.holders_in_words(port)}",
             node=name,
-            hint="end what holds it yourself if it belongs to the cluster; clusterctl ends only what it started",
+            hint="end what holds it yourself if it belongs to the cluster; clusterctl ends only what it started; "
+            f"if it is somebody else's, `clusterctl down --node {name} --force` leaves it to them",
         )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from clusterctl.model import Role
 from clusterctl.remote.answer import whole_number
@@ -13,7 +15,8 @@ from clusterctl.remote.answer import whole_number
 class ProcessState(StrEnum):
     """`prelude.sh` decides it on the node, from boot, start time and arguments.
 
-    UNSURE: the process of the record lives, but has other arguments than it was given.
+    UNSURE: the process of the record lives, but has other arguments than it was given; or it has ended, and what
+    it had started has not.
     """
 
     ABSENT = "absent"
@@ -76,9 +79,15 @@ def parse_process(text: str) -> Process | None:
         state, pid, exit_status, changed, document = text.split("\n", 4)
         raw = json.loads(document)
         raw["role"], raw["argv"] = Role(raw["role"]), tuple(raw["argv"])
-        # A later version may have written down more; what it started can be ended all the same.
-        known = {field.name: raw[field.name] for field in fields(Record) if field.name in raw}
         number, status = whole_number(pid), whole_number(exit_status)
-        return Process(Record(**known), ProcessState(state), number, status, changed != "same")
+        return Process(Record(**known_fields(Record, raw)), ProcessState(state), number, status, changed != "same")
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def known_fields(kind: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a JSON object is a field of a dataclass.
+
+    A later version may have written down more; what it started can be ended all the same.
+    """
+    return {field.name: raw[field.name] for field in fields(kind) if field.name in raw}

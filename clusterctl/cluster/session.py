@@ -11,7 +11,7 @@ from clusterctl.config.inventory import Inventory
 from clusterctl.errors import ClusterctlError
 from clusterctl.remote.dry import DryTransport
 from clusterctl.remote.guarded import Guard, GuardedTransport
-from clusterctl.remote.target import Destination, Greet, open_all
+from clusterctl.remote.target import Greet, Target, open_all
 from clusterctl.remote.transport import Transport
 
 
@@ -25,7 +25,7 @@ class Session:
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _guard: Guard | None = None
 
-    async def join(self, targets: Mapping[str, Destination | None], greet: Greet = lambda *_: None) -> None:
+    async def join(self, targets: Mapping[str, Target], greet: Greet = lambda *_: None) -> None:
         """Connect to further nodes, or once more to lost ones, all at once; `greet` is told of each in time."""
         opened = await self._stack.enter_async_context(open_all(targets, greet))
         for name, transport in opened.done.items():

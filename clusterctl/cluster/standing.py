@@ -65,7 +65,8 @@ def standing_of(inventory: Inventory, facts: Mapping[str, NodeFacts], digest: st
         return Standing.OTHER
     if membership is None:
         return Standing.BROKEN
-    if any(m.name not in processes and place_of(m, inventory) != m.name for m in membership.members):
+    seen = {name: own.observation for name, own in facts.items()}
+    if any(m.name not in processes and place_of(m, inventory, seen) != m.name for m in membership.members):
         return Standing.OTHER
     members = [processes.get(member.name) for member in membership.members]
     whole = all(process and process.runs and process.record.inputs == digest for process in members)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from clusterctl.cluster.failure import explain
+from clusterctl.cluster.lock import user_name
 from clusterctl.cluster.node_memory import read_memory
-from clusterctl.cluster.record import Process, ProcessState, Record
+from clusterctl.cluster.record import ProcessState, Record
 from clusterctl.errors import StartFailed
 from clusterctl.model import NodeCommand
 from clusterctl.remote import commands
-from clusterctl.remote.answer import whole_number
 from clusterctl.remote.transport import Transport
 
 
@@ -40,7 +39,7 @@ class Launch:
             address=self.address,
             port=self.port,
             build=self.build,
-            owner=f"{getpass.getuser()}@{socket.gethostname()}",
+            owner=f"{user_name()}@{socket.gethostname()}",
             started_at=datetime.now(UTC).isoformat(timespec="seconds"),
             inputs=self.inputs,
             free_before_mib=dict(self.free_before_mib),
@@ -61,7 +60,7 @@ async def start(transports: Mapping[str, Transport], cluster: str, launch: Launc
     )
     if output.recorded:
         return False
-    state, _, rest = output.stdout.decode(errors="replace").partition("\n")
+    state = output.stdout.decode(errors="replace").partition("\n")[0]
     if output.exit_status == 3:
         raise StartFailed(
             f"a {record.role} of this cluster runs there already",
@@ -82,9 +81,7 @@ async def start(transports: Mapping[str, Transport], cluster: str, launch: Launc
             hint=f"if {record.argv[0]} is a script, let it pass its arguments on as they are, as the last ones",
         )
     if state != ProcessState.RUNNING:
-        exit_status = rest.split("\n")[1] if rest.count("\n") > 1 else ""
-        process = Process(record, ProcessState.ENDED, None, whole_number(exit_status))
-        raise await explain(transports, cluster, process, f"the {record.role} ended at once")
+        raise await explain(transports, cluster, StartFailed(f"the {record.role} ended at once", node=node))
     return True
 
 

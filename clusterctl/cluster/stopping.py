@@ -24,8 +24,8 @@ async def stop_recorded(
     `label` is what to call it, if not as the node.
 
     Raises:
-        Degraded: if the process is still there after SIGKILL, as one stuck in a driver may be; or can't be told to
-            be ours.
+        Degraded: if the process is still there after SIGKILL, as one stuck in a driver may be; or it, or what it
+            had started, can't be told to be ours.
         NodeUnreachable: if the node is gone.
     """
     with telling(tell, f"stop the {role}", label or node) as note:
@@ -36,7 +36,7 @@ async def remove_damaged(transport: Transport, cluster: str, node: str, tell: Te
     """Remove a record that can't be read, after its program if that runs; return whether there was anything to do.
 
     Raises:
-        Degraded: if the process is still there after SIGKILL, or can't be told to be ours.
+        Degraded: as `stop_recorded` does.
         NodeUnreachable: if the node is gone.
     """
     with telling(tell, "remove a damaged record", node) as note:
@@ -50,18 +50,9 @@ async def _end(transport: Transport, cluster: str, node: str, grace_s: int, note
     word = "recorded" if output.recorded else output.stdout.decode(errors="replace").strip()
     word, _, pid = word.partition(" ")
     note.outcome, note.detail = _OUTCOMES.get(word, (Outcome.DONE, word))
-    if word == "stuck":
-        raise Degraded(
-            "the process does not end, not even by SIGKILL",
-            node=transport.node,
-            hint="it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
-        )
-    if word == "unsure":
-        raise Degraded(
-            f"process {pid} has other arguments than it was started with, so it may not be ours",
-            node=transport.node,
-            hint=f"look at it (ps -ww -p {pid}), end it by hand if it is, and run `clusterctl down` again",
-        )
+    if word in _REFUSALS:
+        message, hint = _REFUSALS[word]
+        raise Degraded(message.format(pid=pid), node=transport.node, hint=hint.format(pid=pid))
     return word != "absent"
 
 
@@ -89,6 +80,20 @@ async def purge_cache_of(transport: Transport, cluster: str, tell: Tell) -> bool
         return kib != 0
 
 
+_REFUSALS = {
+    "stuck": (
+        "the process does not end, not even by SIGKILL",
+        "it waits in the kernel, mostly for a driver; only a reboot of the node ends it",
+    ),
+    "unsure": (
+        "process {pid} has other arguments than it was started with, so it may not be ours",
+        "look at it (ps -ww -p {pid}), end it by hand if it is, and run `clusterctl down` again",
+    ),
+    "outlived": (
+        "process {pid} has ended, but what it had started lives on, and may not be ours",
+        "look at it (pgrep -l -g {pid}), end it if it is (kill -- -{pid}), and run `clusterctl down` again",
+    ),
+}
 _OUTCOMES = {
     "recorded": (Outcome.WOULD, ""),
     "absent": (Outcome.UNCHANGED, "nothing was there"),

@@ -65,7 +65,7 @@ async def clear_remains(context: Bringup) -> Bringup:
         cleared = replace(cleared, left=await forget(context.inventory, context.opened, seen, cleared.left))
     membership = find_membership(seen, context.inventory.head.name)
     if membership is not None:
-        context = replace(context, former=left_behind(membership, context.inventory, cleared.left))
+        context = replace(context, former=left_behind(membership, context.inventory, seen, cleared.left))
     known = {node.name for node in context.inventory.nodes}
     raise_all([Degraded(reason, node=name) for name, reason in cleared.left.items() if name in known])
     for name, reason in cleared.left.items():

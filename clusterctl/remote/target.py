@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusterctl.errors import NodeUnreachable
 from clusterctl.remote.command import shell_line
 from clusterctl.remote.fanout import Outcomes, on_all
 from clusterctl.remote.local import LocalTransport
@@ -43,28 +45,44 @@ class Destination:
         return self.host if self.port in (None, 22) else f"{host}:{self.port}"
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that calls itself so, which is reached from itself alone."""
+
+    hostname: str
+
+
+Target = Destination | Machine | None
+
+
 def expanded(path: str) -> str:
     """Return a path of this machine with `~` filled in, which neither a quoting shell nor asyncssh would do."""
     return str(Path(path).expanduser())
 
 
-async def open_transport(node: str, destination: Destination | None) -> Transport:
-    """Return a transport to `destination`, or to this machine if it is `None`.
+async def open_transport(node: str, target: Target) -> Transport:
+    """Return a transport to `target`, or to this machine if it is `None`.
 
     Raises:
         NodeUnreachable: if the node can't be connected to.
     """
-    if destination is None:
+    if isinstance(target, Machine) and target.hostname != (here := socket.gethostname()):
+        raise NodeUnreachable(
+            f"it was brought up on {target.hostname} by `connection: local`, and this is {here}",
+            node=node,
+            hint=f"run the command on {target.hostname}, or give the node a `host`",
+        )
+    if not isinstance(target, Destination):
         return LocalTransport(node)
     # asyncssh takes longer to import than everything else here; a cluster on one machine need not wait.
     from clusterctl.remote.ssh import connect  # noqa: PLC0415
 
-    return await connect(node, destination)
+    return await connect(node, target)
 
 
 @asynccontextmanager
 async def open_all(
-    targets: Mapping[str, Destination | None], greet: Greet = lambda *_: None
+    targets: Mapping[str, Target], greet: Greet = lambda *_: None
 ) -> AsyncIterator[Outcomes[Transport]]:
     """Connect to all nodes at once and close all connections at the end; failures are kept by node.
 
@@ -73,9 +91,9 @@ async def open_all(
     gate = asyncio.Semaphore(MAX_LOGINS)
     async with AsyncExitStack() as stack:
 
-        async def open_one(node: str, destination: Destination | None) -> Transport:
+        async def open_one(node: str, target: Target) -> Transport:
             async with gate:
-                transport = await open_transport(node, destination)
+                transport = await open_transport(node, target)
             stack.push_async_callback(transport.close)
             greet(node, transport)
             return transport

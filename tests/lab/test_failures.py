@@ -106,6 +106,20 @@ def test_a_foreign_process_on_the_heads_port_is_named_and_left_alone(lab: Lab, o
         assert remains(lab).keys() == {"head"}
 
 
+def test_a_foreign_process_on_a_dead_workers_port_is_told_by_every_down(lab: Lab, up: Operator) -> None:
+    left, worker = lab.nodes["left"], pid_of(lab, "left", "ggml-rpc-server")
+    left.run(["kill", "-9", str(worker)])
+    wait_until(lambda: worker not in [process.pid for process in left.processes()])
+    address = left.private_address
+    with foreign(lab, "left", f"{HTTP_SERVER} --bind {address} {RPC_PORT}", address, RPC_PORT) as pid:
+        for _ in range(2):
+            (told,) = up.run("down", "--json").document["left"]
+            assert told["node"] == "left"
+            assert f"port {RPC_PORT} is still open, held by " in told["reason"]
+            assert f"(pid {pid})" in told["reason"]
+    assert up.succeed("down").stdout == "down: nothing was running\n"
+
+
 def test_a_worker_that_somebody_else_started_is_never_ended(lab: Lab, operator: Operator) -> None:
     address = lab.nodes["left"].private_address
     program = f"/opt/llama.cpp/bin/ggml-rpc-server -H {address} -p {RPC_PORT}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -153,6 +154,14 @@ def test_another_address_of_the_same_machine_is_no_other_machine(lab: Lab, opera
     assert renamed.succeed("up", "--json").document["changed"] is False
     renamed.succeed("down")
     assert remains(lab) == {}
+
+
+def test_the_record_says_what_the_machine_of_each_member_calls_itself(lab: Lab, operator: Operator) -> None:
+    operator.succeed("up", "--no-wait")
+    record = json.loads(lab.nodes["head"].run(["cat", f"{STATE}/cluster.json"]).stdout)
+    assert {member["name"]: member["hostname"] for member in record["members"]} == {
+        name: name for name in lab.nodes
+    }
 
 
 @pytest.mark.parametrize("node", ["left", "head"])

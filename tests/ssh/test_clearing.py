@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from clusterctl.cluster.clearing import clear
+from clusterctl.cluster.clearing import Cleared, clear
+from clusterctl.cluster.membership import Member, Membership
 from clusterctl.cluster.observation import observe
 from clusterctl.cluster.proof import prove_gone
 from clusterctl.cluster.record import Process, ProcessState, Record
@@ -112,6 +113,22 @@ async def test_a_port_is_open_whoever_listens_there(node: SshTransport, recorded
     async with listening_at(listening) as port:
         with pytest.raises(Degraded, match=rf"port {port} is still open, held by .*\(pid {os.getpid()}\)"):
             await prove_gone(node, "demo", "w1", gone_from(recorded, port), silent)
+
+
+async def test_a_member_without_a_record_is_proven_by_its_port_again_and_again(node: SshTransport) -> None:
+    async with listening_at("127.0.0.1") as port:
+        member = Member("w1", Role.WORKER, None, "127.0.0.1", port)
+        text = Membership((member,), "http://127.0.0.1:8080", "demo").to_json()
+        seen = {"head": replace(await observe(node, "demo"), membership=text), "w1": await observe(node, "demo")}
+        opened = Session({"head": node, "w1": node}, {}, dry=False)
+        for _ in range(2):
+            cleared = await clear(INVENTORY, opened, seen, silent)
+            assert f"port {port} is still open, held by" in cleared.left["w1"]
+            assert "`clusterctl down --node w1 --force`" in str(cleared.causes["w1"].hint)
+        assert (await clear(INVENTORY, opened, seen, silent, only={"head"})).left == {}
+        untold = {**seen, "w1": replace(seen["w1"], damaged=("w1",))}
+        assert "still open" in (await clear(INVENTORY, opened, untold, silent)).left["w1"]
+    assert await clear(INVENTORY, opened, seen, silent) == Cleared(changed=False, left={})
 
 
 async def test_a_port_is_closed_although_somebody_listens_at_another_address(node: SshTransport) -> None:

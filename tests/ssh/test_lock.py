@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterctl.cluster.lock import LEASE_S, break_lock, holding
+from clusterctl.cluster.lock import LEASE_S, LockFailed, break_lock, holding
 from clusterctl.errors import ClusterctlError, LockHeld
 from clusterctl.remote import commands
 from clusterctl.remote.ssh import SshTransport
@@ -54,6 +54,19 @@ async def test_a_second_holder_learns_who_the_first_is_and_how_to_get_past(node:
         assert caught.value.exit_code == 8
     async with holding(node, CLUSTER, "down"):
         pass
+
+
+async def test_a_lock_that_can_not_be_removed_is_no_lock_that_was_removed(
+    node: SshTransport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with holding(node, CLUSTER, "up"):
+        (tmp_path / "mv").write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "mv").chmod(0o755)
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+            with pytest.raises(LockFailed, match="can't be removed"):
+                await break_lock(node, CLUSTER)
+        assert await break_lock(node, CLUSTER) is not None
 
 
 async def test_the_lock_of_one_cluster_does_not_hold_up_another(node: SshTransport) -> None:

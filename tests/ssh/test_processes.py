@@ -235,6 +235,18 @@ async def test_a_process_that_took_other_arguments_is_neither_ended_nor_forgotte
     assert await on.start(SLEEP) == (3, ["already running"])
 
 
+@pytest.mark.parametrize("argv", [None, ""])
+async def test_a_process_whose_arguments_are_not_on_record_is_neither_ended_nor_forgotten(
+    on: Node, argv: str | None
+) -> None:
+    program = await on.start_running(SLEEP)
+    (on.directory / "argv").unlink()
+    if argv is not None:
+        (on.directory / "argv").write_text(argv)
+    assert await on.stop(exit_status=1) == f"unsure {program.pid}"
+    assert program.status() == psutil.STATUS_SLEEPING
+
+
 async def test_stopping_what_may_not_be_ours_says_what_to_look_at(on: Node) -> None:
     program = await on.start_running(SLEEP)
     (on.directory / "argv").write_text("sleep\n999\n")
@@ -316,6 +328,30 @@ async def test_what_a_script_runs_for_us_is_killed_if_it_outlives_the_script(on:
     await until(lambda: on.log_holds("ready"))
     assert await on.stop(grace_s=1) == "killed"
     assert not program.is_running()
+    assert await on.is_clean()
+
+
+async def test_what_a_script_has_started_is_neither_ended_nor_forgotten_once_the_script_was_killed(
+    on: Node,
+) -> None:
+    script = await on.start_running((on.script('sleep "$@"', "true"), "1000"))
+    await until(lambda: bool(script.children()))
+    (child,) = script.children()
+    script.kill()
+    await until((on.directory / "exit").exists)
+    for _ in range(2):
+        assert await on.stop(exit_status=1) == f"outlived {script.pid}"
+    process = await on.seen()
+    assert process is not None
+    assert process.state is ProcessState.UNSURE
+    assert await on.start(SLEEP) == (3, ["already running"])
+    with pytest.raises(Degraded, match="what it had started lives on") as caught:
+        await stop_recorded(on.transport, CLUSTER, NODE, Role.WORKER, lambda _step: None)
+    assert f"kill -- -{script.pid}" in str(caught.value.hint)
+    assert child.is_running()
+    child.kill()
+    await until(lambda: not child.is_running())
+    assert await on.stop() == "ended"
     assert await on.is_clean()
 
 

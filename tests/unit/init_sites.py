@@ -10,6 +10,7 @@ from pathlib import Path
 from clusterctl.cluster.survey import Site, parse_site
 from clusterctl.remote.answer import Section
 from clusterctl.remote.target import Destination
+from tests.unit.cluster_samples import SOCKETS
 
 HELP = Path(__file__).parents[1] / "data" / "help"
 BIN = "/opt/llama.cpp/bin"
@@ -58,14 +59,14 @@ def site(
         "memory": "",
         "addresses": "\n".join(rows),
         "interfaces": "\n".join(f"{interface} {kind}" for interface, kind in kinds.items()),
-        "sockets": "",
+        "sockets": SOCKETS,
         "files": "",
         "models": "\n".join(f"{size} 1580601600 {path}" for path, size in (models or {}).items()),
         "ssh": f"10.9.9.9 50000 {ssh_address} 22" if ssh_address else "",
     }
     if server:
         texts |= {
-            f"program:{server}": "1-1\n0",
+            f"program:{server}": f"1-1\n{server}",
             "version": f"version: 0.1.0-dev (build 1, commit {commit})",
             "help": recorded_help("llama-server") if help_text is None else help_text,
             "devices": f"Available devices:\n{listing or '  (none)'}\n",
@@ -73,7 +74,7 @@ def site(
         }
     if worker:
         texts |= {
-            f"program:{worker}": "1-1\n0",
+            f"program:{worker}": f"1-1\n{server}",
             "worker_help": recorded_help("ggml-rpc-server"),
             "worker_devices": f"available devices:\n{listing}\n  {CPU}\n",
             "worker_libraries": "",

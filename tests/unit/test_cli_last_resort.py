@@ -83,9 +83,12 @@ def test_a_full_disk_below_stdout_is_one_line(arguments: list[str], tmp_path: Pa
         ("2>&-", ["version"], 0),
         (">&-", ["check"], 2),
         (">&- 2>&-", ["check"], 2),
+        ("<&-", ["version"], 0),
+        ("2>/dev/full", ["nonsense"], 2),
+        ("2>/dev/full", ["check"], 2),
     ],
 )
-def test_a_stream_that_is_closed_from_the_start_changes_no_exit_code(
+def test_a_stream_that_is_closed_or_full_from_the_start_changes_no_exit_code(
     closed: str, arguments: list[str], exit_code: int, tmp_path: Path
 ) -> None:
     line = f'exec "$@" {closed}'

@@ -235,8 +235,21 @@ def test_colour_is_used_when_it_is_wanted(
     assert ("\x1b[" in answer.stdout) is is_colored
 
 
-@pytest.mark.parametrize("arguments", [["schema", "inventory"], ["--help"], ["check", "--json"], ["status", "-i"]])
-def test_a_reader_that_has_left_is_no_error(arguments: list[str], here: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "exit_code"),
+    [
+        (["schema", "inventory"], 0),
+        (["--help"], 0),
+        (["status", "-i"], 0),
+        (["check", "--json"], 2),
+        (["nonsense", "--json"], 2),
+        (["up", "--json", "-r", "/no/such/recipe", "-i"], 2),
+        (["check", "-i"], 4),
+    ],
+)
+def test_a_reader_that_has_left_changes_no_exit_code(
+    arguments: list[str], exit_code: int, here: str, tmp_path: Path
+) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     words = [*arguments, here] if arguments[-1] == "-i" else arguments
@@ -249,6 +262,6 @@ def test_a_reader_that_has_left_is_no_error(arguments: list[str], here: str, tmp
             timeout=60,
             check=False,
         )
-    assert done.returncode == 0
+    assert done.returncode == exit_code
     assert b"Traceback" not in done.stderr
     assert b"roken pipe" not in done.stderr

@@ -41,7 +41,9 @@ destinations = st.none() | st.builds(
     known_hosts=st.none() | texts,
     connect_timeout_s=st.floats(1, 100),
 )
-members = st.builds(Member, name=texts, role=roles, destination=destinations, address=texts, port=ports)
+members = st.builds(
+    Member, name=texts, role=roles, destination=destinations, address=texts, port=ports, hostname=st.none() | texts
+)
 memberships = st.builds(
     Membership,
     members=st.lists(members, min_size=1, max_size=4).map(tuple),
@@ -80,6 +82,22 @@ def test_the_nodes_own_lines_are_read_before_the_record() -> None:
     starting = parse_process(f"starting\n\n\nsame\n{RECORD.to_json()}")
     assert starting is not None
     assert (starting.pid, starting.exit_status, starting.runs) == (None, None, False)
+
+
+def test_what_a_later_version_has_written_down_besides_is_passed_over() -> None:
+    raw = json.loads(MEMBERSHIP.to_json())
+    for each in (raw, *raw["members"], raw["members"][0]["destination"]):
+        each["of_tomorrow"] = 1
+    assert parse_membership(json.dumps(raw)) == MEMBERSHIP
+    record = json.dumps({**json.loads(RECORD.to_json()), "of_tomorrow": 1})
+    assert parse_process(f"running\n1\n\nsame\n{record}") == Process(RECORD, ProcessState.RUNNING, 1, None)
+
+
+def test_what_an_earlier_version_has_not_written_down_is_not_known() -> None:
+    raw = json.loads(MEMBERSHIP.to_json())
+    for member in raw["members"]:
+        del member["hostname"], member["rpc_protocol"]
+    assert parse_membership(json.dumps(raw)) == MEMBERSHIP
 
 
 @given(st.data())

@@ -91,7 +91,7 @@ release)
 break)
     [ -d "$lock" ] || exit 3
     show
-    drop
+    drop || [ ! -d "$lock" ] || exit 1
     rmdir "$state" 2>/dev/null
     true
     ;;

@@ -1,12 +1,13 @@
 # shellcheck shell=sh
 # End the program of a record, prove that it is gone, and remove the record. Signals nothing else.
 # CLUSTER NODE GRACE_S
-# Prints: absent | ended | stopped | killed, or what it leaves on record: stuck, or `unsure` and the process number
+# Prints: absent | ended | stopped | killed; or, of what stays on record, stuck | unsure PID | outlived PID: what may
+# not be ours, and what has outlived the process that started it, so that nobody can tell.
 directory=$STATE_HOME/$1/nodes/$2
 grace=$3
 
 is_there() { # a process whose memory is being taken apart has no arguments any more
-    case $(process_state "$directory") in running | unsure) ;; *) group_lives "$pid" ;; esac
+    case $(process_state "$directory") in running | unsure) ;; *) false ;; esac
 }
 
 gone_within() { # SECONDS
@@ -34,7 +35,8 @@ absent)
     exit
     ;;
 unsure)
-    echo "unsure $pid"
+    process_lives "$pid" || state=outlived
+    echo "$state $pid"
     exit 1
     ;;
 running)
