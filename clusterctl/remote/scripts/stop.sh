@@ -19,16 +19,20 @@ gone_within() { # SECONDS
     done
 }
 
-# A start that is under way writes its process down within moments; one that broke off never does.
+# A start that is under way writes its process down within moments; one that broke off never does. What a process had
+# started mostly ends right after it.
 tries=100
 state=starting
+pid=
 while [ "$tries" -gt 0 ]; do
     state=$(process_state "$directory")
-    case $state in starting | unsure) sleep 0.05 ;; *) break ;; esac
+    pid=$(first_line "$directory/process")
+    case $state in starting | unsure) ;; *) break ;; esac
+    [ "$state" = starting ] || process_lives "$pid" || tries=$((tries - 9))
+    sleep 0.05
     tries=$((tries - 1))
 done
 
-pid=$(first_line "$directory/process")
 case $state in
 absent)
     echo absent
