@@ -22,5 +22,5 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are processors: tests of the lab wait a third of their time, and not all at once."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are processors: tests of the lab wait a third of their time."""
+    return (os.cpu_count() or 1) + 1
