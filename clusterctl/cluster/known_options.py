@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 _FINGERPRINT = re.compile(r"[0-9]+-[0-9]+")
@@ -25,7 +26,8 @@ def known_fingerprints() -> tuple[str, ...]:
     """The programs whose options are known, latest first."""
     with contextlib.suppress(OSError):
         files = sorted(known_options_directory().iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
-        return tuple(file.name for file in files if known_options(file.name))[:MOST_KEPT]
+        known = (file.name for file in files if known_options(file.name))
+        return tuple(islice(known, MOST_KEPT))
     return ()
 
 

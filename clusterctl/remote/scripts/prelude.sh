@@ -90,17 +90,20 @@ signal_group() { # SIGNAL PID
     kill "-$1" "-$2" 2>/dev/null || kill "-$1" "$2" 2>/dev/null
 }
 
-# Where a link leads in the end: a program's libraries lie there.
-real_path() { # FILE
-    if [ -L "$1" ]; then readlink -f "$1" || echo "$1"; else echo "$1"; fi
+# Puts where a link leads in the end into `real`: a program's libraries lie there.
+find_real_path() { # FILE
+    real=$1
+    [ ! -L "$1" ] || real=$(readlink -f "$1") || real=$1
 }
 
 # Changes when any program or library of the program's does: a thin program keeps its code in libraries, beside it
 # or in a `lib` beside its directory. What a script runs may change without it: its own begins with `script-`.
 fingerprint() { # PROGRAM
-    set -- "$(real_path "$1")"
-    beside=${1%/*} kind=
-    [ "$(head -c 2 "$1" 2>/dev/null)" != '#!' ] || kind=script-
+    find_real_path "$1"
+    set -- "$real"
+    beside=${1%/*} kind='' start=''
+    read -r start 2>/dev/null <"$1"
+    case $start in '#!'*) kind=script- ;; esac
     for place in "$beside" "$beside"/../lib "$beside"/../lib64 "$beside"/../lib/*-linux-gnu; do
         for file in "$place"/lib*ggml* "$place"/lib*llama* "$place"/lib*mtmd*; do
             [ -f "$file" ] && set -- "$@" "$file"

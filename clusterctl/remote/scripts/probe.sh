@@ -66,8 +66,10 @@ ask() { # NAME PROGRAM ARGUMENT...: in the background, for programs may take sec
 }
 
 program_section() { # PROGRAM FINGERPRINT
+    find_real_path "$1"
+    # shellcheck disable=SC2154 # it has just been put there
     section "program:$1" 0 "$2
-$(real_path "$1")"
+$real"
 }
 
 code_sections() { # PREFIX PROGRAM FINGERPRINT VARIABLE=VALUE...
