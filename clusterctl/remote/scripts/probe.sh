@@ -31,10 +31,17 @@ stamps() { # COUNT FILE...: lines "BYTES MODIFIED FILE" or "missing FILE"
 files=$(stamps "$@")
 shift $(($1 + 1))
 
+leave() { # a signal that comes now would reach `rm`, too
+    trap '' HUP INT PIPE TERM
+    exit 1
+}
+is_over=
+trap 'is_over=yes' HUP INT PIPE TERM
 work=$(mktemp -d "${TMPDIR:-/tmp}/clusterctl.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 # Who listened may be gone, too.
-trap 'exit 1' HUP INT PIPE TERM
+trap leave HUP INT PIPE TERM
+[ -z "$is_over" ] || leave
 
 # The non-interactive PATH of SSH is short, so the places where people build and unpack are looked at too.
 if [ -n "$bin_dir" ]; then
@@ -171,3 +178,4 @@ for each in $asked; do
     status=$?
     section "$name" "$status" "$(cat "$work/$name")"
 done
+trap '' HUP INT PIPE TERM # what comes now would reach `rm`
