@@ -1,4 +1,4 @@
-"""A probe leaves nothing on a machine, at whatever moment it is ended."""
+"""A probe asks a machine all at once, and leaves nothing on it at whatever moment it is ended."""
 
 from __future__ import annotations
 
@@ -9,11 +9,37 @@ from pathlib import Path
 
 import pytest
 
+from clusterctl.cluster.facts import probe
 from clusterctl.remote import commands
+from clusterctl.remote.command import Command, Output
 from clusterctl.remote.local import LocalTransport
+from clusterctl.remote.transport import COMMAND_TIMEOUT_S
+from clusterctl.remote.wrapped import WrappedTransport
 from tests.ssh.waiting import until
+from tests.unit.cluster_samples import inventory
 
 PROBE = commands.probe("demo", "worker", bin_dir=None, ports=(), files=(), env={})
+
+
+class Counting(WrappedTransport):
+    """Counts what is asked of a node."""
+
+    count = 0
+
+    async def run(self, command: Command, timeout_s: float = COMMAND_TIMEOUT_S) -> Output:
+        self.count += 1
+        return await super().run(command, timeout_s)
+
+
+@pytest.mark.parametrize("name", ["head", "w1"])
+async def test_all_facts_of_a_node_take_one_round_trip(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    node = Counting(LocalTransport(name))
+    facts = await probe(node, inventory(), inventory().node(name), ("/etc/passwd", "/nowhere"), (50052,))
+    assert node.count == 1
+    assert (facts.files["/etc/passwd"], facts.files["/nowhere"]) == (Path("/etc/passwd").stat().st_size, None)
 
 
 def delay(tool: str, folder: Path, *, before: bool) -> Path:
